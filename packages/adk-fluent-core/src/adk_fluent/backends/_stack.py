@@ -190,13 +190,20 @@ class Stack:
         """All `wrap_*` hooks of a name around the thing itself."""
         following: Any = innermost
         for each in reversed(self._with(hook)):
-            do = _watched if each.observes else self._call
-            following = partial(do, each, hook, following)
+            within = partial(_watched, each, hook) if each.observes else self._within(each, hook)
+            following = partial(within, following)
         return following
 
-    async def _call(self, each: _Member, hook: str, following: Any, call: Any) -> Any:
-        made = await getattr(each.middleware, hook)(call, following)
-        return self._checked(made, each.middleware, hook)
+    def _within(self, each: _Member, hook: str) -> Callable[[Any, Any], Awaitable[Any]]:
+        """A member that stands around something; it is given what is inside, and the call."""
+        asked = getattr(each.middleware, hook)
+        _, has = _GIVES.get(hook, ("", "__class__"))  # which everything has
+
+        async def within(following: Any, call: Any) -> Any:
+            made = await asked(call, following)
+            return made if hasattr(made, has) else self._checked(made, each.middleware, hook)
+
+        return within
 
     def _checked(self, made: Any, middleware: Any, hook: str) -> Any:
         """What a hook gave, if it is of the kind that it has to be.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from google.adk.events.event import Event
+    from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
 
@@ -35,17 +36,22 @@ class LastCall:
 
     Args:
         context: The context that its hooks are given.
+        agent: The agent's name.
         chain: What stands around it.
+        request: What is sent.
 
     Attributes:
+        request: What is about to be sent; None once it is.
         settled: What came of it has passed its hooks.
     """
 
-    __slots__ = ("chain", "context", "settled")
+    __slots__ = ("agent", "chain", "context", "request", "settled")
 
-    def __init__(self, context: Any, chain: Chain) -> None:
+    def __init__(self, context: Any, agent: str, chain: Chain, request: LlmRequest) -> None:
         self.context = context
+        self.agent = agent
         self.chain = chain
+        self.request: LlmRequest | None = request
         self.settled: bool = False
 
 
@@ -63,9 +69,9 @@ def last_calls(context: Mapping[str, Any]) -> dict[str, LastCall]:
     return context.get(_LAST, {})
 
 
-def note_last(invocation: Any, agent: str, call: LastCall) -> None:
+def note_last(invocation: Any, call: LastCall) -> None:
     """Note that an agent is about to call its model."""
-    last_calls(invocation.__dict__)[agent] = call
+    last_calls(invocation.__dict__)[call.agent] = call
 
 
 async def settle(call: LastCall, event: Event) -> None:

@@ -150,6 +150,7 @@ class Chain:
         stack: The same, inside those of the flow around it.
         run: Identity of the run.
         models: Whether anything stands around model calls.
+        model_hooks: What that is, once it was asked; kept for `generate`.
         may_add_tools: Whether anything may give an agent tools that it was not built with.
         written: What hooks have written before there was an event to put it in.
         failure: What a hook has raised where ADK would put an error of its own in its place.
@@ -158,7 +159,8 @@ class Chain:
 
     __slots__ = (
         *("_called", "_calls", "_inner", "_nodes", "_parts", "_scopes", "_within"),
-        *("failure", "may_add_tools", "models", "own", "run", "said", "stack", "written"),
+        *("failure", "may_add_tools", "model_hooks", "models", "own", "run", "said", "stack"),
+        "written",
     )
 
     def __init__(
@@ -173,6 +175,7 @@ class Chain:
         self.stack: Stack = self.own.inside(None if outer is None else outer.stack)
         self.run: str = run
         self.models: bool = self.stack.has(*_MODEL)
+        self.model_hooks: Any = None
         self.may_add_tools: bool = _may_add_tools(self.stack)
         self.written: EventActions = EventActions()
         self.failure: Exception | None = None
@@ -253,7 +256,7 @@ class Chain:
             made._inner = (*self._inner, *parts)  # noqa: SLF001  # its own
             for each in parts:
                 made.stack = self._parts[each].inside(made.stack)
-            made.models = made.stack.has(*_MODEL)
+            made.models, made.model_hooks = made.stack.has(*_MODEL), None
             made.may_add_tools = _may_add_tools(made.stack)
         made.run = self.run
         return made

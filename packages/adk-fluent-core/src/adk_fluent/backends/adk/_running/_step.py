@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adk_fluent.ir import AdkAgentNode, AgentNode, LoopNode
@@ -36,7 +35,8 @@ def changed(ctx: InvocationContext, changes: dict[str, Any]) -> InvocationContex
     put(made, "__dict__", {**ctx.__dict__, **changes})
     put(made, "__pydantic_fields_set__", ctx.__pydantic_fields_set__ | changes.keys())
     put(made, "__pydantic_extra__", ctx.__pydantic_extra__)
-    put(made, "__pydantic_private__", copy(ctx.__pydantic_private__))
+    private = ctx.__pydantic_private__
+    put(made, "__pydantic_private__", None if private is None else private.copy())
     return made
 
 
