@@ -206,6 +206,11 @@ class Chain:
                     begin(name, call())
 
     @property
+    def has_parts(self) -> bool:
+        """Whether a part of the pipeline has middlewares of its own."""
+        return bool(self._scopes)
+
+    @property
     def tells_end(self) -> bool:
         """Whether anybody wants to know how the run ends."""
         kinds: list[type] = [type(each) for each in self.own.members]
