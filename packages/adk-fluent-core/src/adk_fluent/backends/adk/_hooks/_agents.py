@@ -27,7 +27,7 @@ from adk_fluent.backends.adk._hooks._chain import (
     where,
 )
 from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes, enclosed
-from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
+from adk_fluent.backends.adk._hooks._siblings import end_calls
 from adk_fluent.backends.adk._hooks._turns import is_held_back, turn_in
 from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.backends.adk._session._facts import facts, put_out, text, unsaid
@@ -96,7 +96,7 @@ async def _in_tool(
     original: Original, agent: BaseAgent, ctx: InvocationContext, chain: Chain, here: Where
 ) -> AsyncGenerator[Event, None]:
     changes: dict[str, Any] = {}  # all below is part of the same call
-    calls = keeps_calls(changes)
+    here = here.for_tool()
     attach_to(changes, chain)
     place(changes, here)
     ctx = ctx.model_copy(update=changes)
@@ -106,7 +106,7 @@ async def _in_tool(
             async for event in each:
                 yield event
     except Exception:
-        await end_calls(calls)
+        await end_calls(here.calls)
         raise
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.backends.adk._hooks._answered import (
     LastCall,
-    note_last,
     tool_has_run,
     tool_is_settled,
 )
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
 
     from adk_fluent.backends._stack import Stack
+    from adk_fluent.backends.adk._hooks._chain import Where
     from adk_fluent.protocol import NextModel
 
 #: Changes a fragment of a call that is on its way.
@@ -57,18 +57,29 @@ _ANNOUNCED: ContextVar[LastCall | None] = ContextVar("adk_fluent_model_call", de
 SITE: Final = "__adk_fluent_site__"
 
 
-def announce(request: LlmRequest, context: Any) -> None:
-    """Say which request the agent of `context` is about to send."""
-    invocation = invocation_of(context)
+def announce(request: LlmRequest, context: Any, invocation: Any) -> None:
+    """Say which request the agent of a context is about to send."""
     chain = attached(invocation)
     if chain is None:
         return
     agent = context.agent_name
     chain = chain.of(agent)
-    if chain.models:
-        last = LastCall(context, agent, chain, request)
-        note_last(invocation, last)
-        _ANNOUNCED.set(last)
+    if not chain.models:
+        return
+    here = where(invocation)
+    call = ModelCall(
+        request,
+        context,
+        agent=agent,
+        node=chain.node(agent),
+        iteration=chain.count(invocation),
+        run=chain.run,
+        path=_path(here),
+    )
+    last = LastCall(call, chain)
+    if here is not None:
+        here.last[agent] = last
+    _ANNOUNCED.set(last)
 
 
 def generate(
@@ -76,24 +87,13 @@ def generate(
 ) -> AsyncGenerator[LlmResponse, None]:
     """What a model answers, through the middlewares if this is the call that was announced."""
     last = _ANNOUNCED.get()
-    if last is None or last.request is not request:
+    if last is None or last.taken or last.call.request is not request:
         if models_are_replaced():
             return _at_once(_drain, ModelCall(request, model=model, stream=stream))
         return original(model, request, stream=stream)
-    last.request = None  # models that this one calls in turn are part of the same call
-    context, agent, chain = last.context, last.agent, last.chain
-    invocation = invocation_of(context)
-    call = ModelCall(
-        request,
-        context,
-        model,
-        agent,
-        chain.node(agent),
-        stream,
-        chain.count(invocation),
-        chain.run,
-        _path(invocation),
-    )
+    last.taken = True  # models that this one calls in turn are part of the same call
+    call, chain = last.call, last.chain
+    call.model, call.stream = model, stream
     hooks: _ModelHooks | None = chain.model_hooks
     if hooks is None:
         hooks = chain.model_hooks = _ModelHooks(chain.stack)
@@ -115,13 +115,12 @@ async def request_model(call: ModelCall) -> ModelReply:
     chain = None if invocation is None else attached(invocation)
     if chain is None:
         return await _drain(call)
-    call.path = call.path or _path(invocation)
+    call.path = call.path or _path(where(invocation))
     return await chain.of(call.agent).stack.around("wrap_model_request", _drain)(call)
 
 
-def _path(invocation: Any) -> str:
-    """The position of the step that an invocation is part of."""
-    here = where(invocation)
+def _path(here: Where | None) -> str:
+    """The position of a step."""
     return "" if here is None else here.stamp.get("path", "")
 
 

@@ -171,6 +171,8 @@ class MiddlewarePlugin(BasePlugin):
         if not isinstance(agent, LlmAgent):
             return
         ctx = invocation_of(context)
+        if ctx.live_request_queue is None and is_site(agent.model):  # as compiled ones are
+            return
         chain = attached(ctx)
         chain = None if chain is None else chain.of(agent.name)
         if ctx.live_request_queue is not None and speaks(agent.name, ctx, chain):
@@ -210,7 +212,7 @@ class MiddlewarePlugin(BasePlugin):
             turn = turn_in(ctx.__dict__)
             if turn is not None and turn.holds(context.agent_name):
                 return held_back()
-            announce(request, context)
+            announce(request, context, ctx)
         return None
 
     async def after_model_callback(

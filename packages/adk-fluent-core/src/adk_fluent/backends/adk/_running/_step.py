@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from adk_fluent.ir import AdkAgentNode, AgentNode, LoopNode
 
 if TYPE_CHECKING:
-    from asyncio import Task
     from collections.abc import Mapping
 
     from google.adk.agents.invocation_context import InvocationContext
 
-    from adk_fluent.backends.adk._hooks._chain import Kept
     from adk_fluent.ir import Node
-
-
-class Left(NamedTuple):
-    """What hooks around the calls of an agent leave behind.
-
-    Attributes:
-        writes: What they wrote of which no event has come.
-        calls: The calls that still go on.
-    """
-
-    writes: Kept
-    calls: set[Task[Any]]
 
 
 def changed(ctx: InvocationContext, changes: dict[str, Any]) -> InvocationContext:
