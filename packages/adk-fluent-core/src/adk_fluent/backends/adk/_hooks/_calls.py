@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -137,12 +136,14 @@ async def _drain_model(call: ModelCall) -> ModelReply:
         calling = model.generate_content_async(call.request, stream=call.stream)
     else:
         calling = kind.generate_content_async(model, call.request, stream=call.stream)
-    async with aclosing(calling) as responses:
-        async for response in responses:
+    try:
+        async for response in calling:
             if response.partial:
                 await call.emit(response)
             else:
                 reply.responses.append(response)
+    finally:
+        await calling.aclose()
     return reply
 
 

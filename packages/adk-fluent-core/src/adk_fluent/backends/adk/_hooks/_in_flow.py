@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from google.adk.agents.base_agent import BaseAgent
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
 
@@ -26,6 +28,19 @@ class Told(Protocol):
 
     def asks(self, context: Any, request: LlmRequest) -> LlmResponse | None:
         """An agent is about to ask its model; gives what stands for the answer, if it must not."""
+
+
+def tell_directly(ctx: InvocationContext, plugin: Told) -> None:
+    """Let all that runs in a context, or in a copy of it, tell our plugin directly.
+
+    Args:
+        ctx: The context of a flow that runs, or of the invocation that runs it.
+        plugin: One of its plugins.
+    """
+    manager = ctx.plugin_manager
+    if not isinstance(manager, PluginsInFlow):
+        manager = vars(ctx)["plugin_manager"] = PluginsInFlow.of(manager)
+    manager.told, manager.alone = plugin, [plugin]
 
 
 class PluginsInFlow(PluginManager):
@@ -46,9 +61,12 @@ class PluginsInFlow(PluginManager):
         made.__dict__.update(manager.__dict__)
         return made
 
-    def tell(self, plugin: Told) -> None:
-        """Tell our plugin directly what it is about."""
-        self.told, self.alone = plugin, [plugin]
+    async def run_on_event_callback(self, *, invocation_context: Any, event: Event) -> Event | None:
+        if self.plugins != self.alone:
+            return await super().run_on_event_callback(
+                invocation_context=invocation_context, event=event
+            )
+        return None
 
     async def run_before_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> Any:
         if self.plugins != self.alone:

@@ -18,7 +18,7 @@ from adk_fluent.backends.adk._hooks._agents import is_flow
 from adk_fluent.backends.adk._hooks._answered import note_answer, settle_tool
 from adk_fluent.backends.adk._hooks._calls import announce
 from adk_fluent.backends.adk._hooks._chain import CALLER, attached, invocation_of
-from adk_fluent.backends.adk._hooks._in_flow import PluginsInFlow
+from adk_fluent.backends.adk._hooks._in_flow import tell_directly
 from adk_fluent.backends.adk._hooks._line import speaks
 from adk_fluent.backends.adk._hooks._sites import call_site, is_site, make_site
 from adk_fluent.backends.adk._hooks._turns import held_back, turn_in
@@ -122,6 +122,7 @@ class MiddlewarePlugin(BasePlugin):
             invocation_context.branch = None
         if flow is not None:
             vars(invocation_context)[_OURS] = True
+            tell_directly(invocation_context, self)
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
@@ -342,9 +343,7 @@ def ensure_plugin(ctx: InvocationContext, stack: Sequence[Any]) -> None:
         if said is not None and said.content is not None:  # it came before the plugin did
             said.content.parts = [_plain_confirmation(part) for part in said.content.parts or ()]
     plugin.will_close(stack)
-    if not isinstance(manager, PluginsInFlow):
-        manager = vars(ctx)["plugin_manager"] = PluginsInFlow.of(manager)
-    manager.tell(plugin)
+    tell_directly(ctx, plugin)
 
 
 def can_pause(root: Node) -> bool:
