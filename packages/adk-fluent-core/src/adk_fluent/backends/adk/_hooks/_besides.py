@@ -49,9 +49,9 @@ def watch(agent: BaseAgent, plugins: PluginManager, changes: dict[str, Any]) -> 
         Their names, as they become done; nothing where nobody could say more.
     """
     found = plugins.plugins
-    ours = isinstance(plugins, PluginsInFlow) and found == plugins.alone
-    speak = not ours and any(getattr(each, "may_speak", True) for each in found)
-    runs_others = bool(found) and not isinstance(agent, LlmAgent)
+    others = found and not (isinstance(plugins, PluginsInFlow) and found == plugins.alone)
+    speak = others and any(getattr(each, "may_speak", True) for each in found)
+    runs_others = found and not isinstance(agent, LlmAgent)
     if not (speak or runs_others or agent.after_agent_callback or agent.sub_agents):
         return ()
     changes["plugin_manager"] = watching = _Watching.of(plugins)

@@ -171,7 +171,9 @@ class AdkLeaf:
         asked: Mapping[str, str] = strand.frames[-1].get("waits", {})
         waits, turn = set(asked.keys() - answers.keys()), turn_in(changes)
         keep_waits(changes, waits, agent, below=turn is not None)
-        ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
+        ctx, seen = self._context(
+            node, agent.name, strand, stamp, branch, drafts=drafts, changes=changes
+        )
         if answers:
             agent, ctx, seen = told(agent, ctx, seen, answers)
             if turn is not None and not is_flow(agent):
@@ -436,12 +438,13 @@ class AdkLeaf:
         name: str,
         strand: Strand,
         stamp: Stamp,
+        branch: str | None,
         *,
         drafts: dict[str, Any] | None,
         changes: dict[str, Any],
     ) -> tuple[InvocationContext, list[Event] | None]:
         """The context for a step, and the events it sees if those are not simply the session's."""
-        ctx, branch = self._ctx, self._places.branch(strand)
+        ctx = self._ctx
         if branch != ctx.branch:
             changes["branch"] = branch
         if name in self._nesting:
