@@ -71,7 +71,7 @@ def announce(request: LlmRequest, context: Any, invocation: Any) -> None:
         context,
         agent=agent,
         node=chain.node(agent),
-        iteration=chain.count(invocation),
+        iteration=0 if here is None else here.count(invocation),
         run=chain.run,
         path=_path(here),
     )
@@ -91,6 +91,7 @@ def generate(
             return _at_once(_drain, ModelCall(request, model=model, stream=stream))
         return original(model, request, stream=stream)
     last.taken = True  # models that this one calls in turn are part of the same call
+    _ANNOUNCED.set(None)
     call, chain = last.call, last.chain
     call.model, call.stream = model, stream
     hooks: _ModelHooks | None = chain.model_hooks
@@ -208,7 +209,10 @@ async def _at_once(
         fragments.append(response if fragment is None else await fragment(call, response))
 
     call.sink.forward = keep
-    reply = await make(call)
+    try:
+        reply = await make(call)
+    finally:
+        call.sink.forward = None  # it refers to the call, which only the collector would free
     for response in (*fragments, *reply.responses):
         yield response
 
@@ -261,6 +265,7 @@ async def streamed(
         for response in (await task).responses:
             yield response
     finally:
+        call.sink.forward = None
         if not task.done():
             task.cancel()
             await asyncio.wait([task])

@@ -217,7 +217,10 @@ class AdkLeaf:
 
     def _late(self, node: Node, strand: Strand, step: Where | None) -> Iterator[Event]:
         """What hooks wrote around calls of which no event has come."""
-        kept = None if step is None else step.kept
+        if step is None:
+            return
+        step.over()
+        kept = step.kept
         if kept is not None and (kept.state_delta or kept.artifact_delta):
             event, _ = self.said(node, strand, None)
             event.actions.state_delta.update(kept.state_delta)
