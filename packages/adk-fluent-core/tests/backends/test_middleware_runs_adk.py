@@ -369,6 +369,29 @@ async def test_a_call_is_freed_when_it_is_over(config: ExecutionConfig) -> None:
         gc.enable()
 
 
+async def test_a_run_is_freed_when_it_is_over() -> None:
+    async def passes(call: Any, following: Any) -> Any:
+        return await following(call)
+
+    around = made_of(wrap_agent=passes, wrap_model_call=passes, wrap_tool_call=passes)
+    p = Agent("a", ScriptedModel(Call("ping"), default="x")).tool(ping)
+    p = p >> (Agent("b", ScriptedModel("b")) | timeout(Agent("c", ScriptedModel("c")), 60))
+    app = p.middleware(around).to_app()
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        await by_runner(app)
+        await asyncio.sleep(0)
+        gc.collect()
+        kinds = {type(each) for each in gc.garbage}
+        assert {each for each in kinds if each.__module__.startswith("adk_fluent")} == set()
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
 async def test_a_plugin_behind_ours_is_asked_what_the_user_says() -> None:
     heard: list[str] = []
 

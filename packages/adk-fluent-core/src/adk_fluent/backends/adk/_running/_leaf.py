@@ -133,6 +133,11 @@ class AdkLeaf:
         self._engine = engine
         self._places.open = engine.log.open
 
+    def unbind(self) -> None:
+        """Forget the engine: it refers to this, and a run would be left to the collector."""
+        self._engine = None
+        self._places.open = ()
+
     # --- the port ------------------------------------------------------------------------------
 
     def run(
