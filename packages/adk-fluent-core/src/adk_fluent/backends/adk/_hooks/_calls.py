@@ -9,14 +9,11 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.backends.adk._hooks._answered import (
-    LastCall,
-    tool_has_run,
-    tool_is_settled,
-)
+from adk_fluent.backends.adk._hooks._answered import tool_has_run, tool_is_settled
 from adk_fluent.backends.adk._hooks._chain import (
     CALLER,
     Caller,
+    LastCall,
     attached,
     invocation_of,
     keep_writes,

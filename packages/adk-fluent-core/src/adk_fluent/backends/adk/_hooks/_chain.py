@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from asyncio import Task
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from adk_fluent.backends.adk._hooks._answered import LastCall
     from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.flow import Strand
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import RunCall
+    from adk_fluent.protocol import ModelCall, RunCall
 
 _KEY: Final = "_adk_fluent_chain"
 _GREETED: Final = "_adk_fluent_greeted"
@@ -273,6 +272,27 @@ class Chain:
 
 def _may_add_tools(stack: Stack) -> bool:
     return any(added_tools(each) != () for each in stack.members)
+
+
+class LastCall:
+    """The last model call of an agent.
+
+    Args:
+        call: The call.
+        chain: What stands around it.
+
+    Attributes:
+        taken: Its site has been reached.
+        settled: What came of it has passed its hooks.
+    """
+
+    __slots__ = ("call", "chain", "settled", "taken")
+
+    def __init__(self, call: ModelCall, chain: Chain) -> None:
+        self.call = call
+        self.chain = chain
+        self.taken: bool = False
+        self.settled: bool = False
 
 
 class Where:

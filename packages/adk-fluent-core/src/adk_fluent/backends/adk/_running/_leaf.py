@@ -54,8 +54,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends._answers import Answer
     from adk_fluent.backends._resources import Injection
-    from adk_fluent.backends.adk._hooks._answered import LastCall
-    from adk_fluent.backends.adk._hooks._chain import Chain
+    from adk_fluent.backends.adk._hooks._chain import Chain, LastCall
     from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.errors import OutputInvalidError
     from adk_fluent.flow import Engine, Note, Strand
