@@ -1,6 +1,6 @@
 """The plugins of a run inside a flow.
 
-ADK asks each plugin six times in a step, and ours has something to do twice. Where it is the only
+ADK asks each plugin five times in a step, and ours has something to do twice. Where it is the only
 one, it is told so directly, and is not asked for the rest.
 """
 
