@@ -225,6 +225,8 @@ class Handler(DefaultRequestHandler):
         prompt_of(heard(message), self._inputs)
         if len(message.context_id) > self._longest_id:
             raise InvalidParamsError(f"A contextId has at most {self._longest_id} characters")
+        if "\0" in message.context_id:
+            raise InvalidParamsError("A contextId has no NUL characters")
         principal = context.user.user_name
         if self._is_busy(principal, self._open.total() - 1, self._open[principal] - 1):
             if (notice := NOTICE.get()) is not None:
