@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 KEY: Final = "adk_fluent_cost"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CostRecord:
     """What one request to a model took, and what that cost.
 
@@ -51,6 +52,12 @@ class CostRecord:
     path: str = ""
     branch: str = ""
     at: float = 0.0
+
+    def but(self, **changes: Any) -> CostRecord:
+        """Return a record with other values: `dataclasses.replace` takes ten times as long."""
+        made = object.__new__(CostRecord)
+        vars(made).update(vars(self), **changes)
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON data, what is at its default left out."""
@@ -91,17 +98,16 @@ def written(records: Sequence[CostRecord]) -> str:
 
 def _written(record: CostRecord) -> str:
     """One record, what is at its default left out."""
-    tokens = ", ".join(
-        [f'"{name}": {n}' for name, n in zip(_TOKENS, _tokens(record.usage), strict=True) if n]
-    )
+    counts = _tokens(record.usage)
+    tokens = dict(compress(zip(_TOKENS, counts, strict=True), counts))
     cost = record.cost
-    price = (
-        f'"unknown": {json.dumps(cost.reason)}'
-        if isinstance(cost, Unknown)
-        else f'"usd": "{cost.usd!s}"'
-    )
+    if isinstance(cost, Unknown):
+        price = f'"unknown": {json.dumps(cost.reason)}'
+    else:
+        price = f'"usd": "{cost.usd!s}"'
     at = f'"at": {record.at!r}, ' if record.at else ""
-    return f'{_begun(*_fixed(record))}{at}"usage": {{{tokens}}}, {price}}}'
+    usage = str(tokens).replace("'", '"')
+    return f'{_begun(*_fixed(record))}{at}"usage": {usage}, {price}}}'
 
 
 @lru_cache(maxsize=1024)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -93,7 +93,8 @@ class CostReport:
         Raises:
             PriceError: It is no record.
         """
-        must_be(CostRecord, record, "CostReport.add takes a record of costs", error=PriceError)
+        if type(record) is not CostRecord:  # asked for each model call
+            must_be(CostRecord, record, "CostReport.add takes a record of costs", error=PriceError)
         self.records.append(record)
 
     @property
@@ -282,4 +283,4 @@ def _reported(event: AgentEvent, books: PriceBooks) -> Iterator[CostRecord]:
 def _again(record: CostRecord, books: PriceBooks) -> CostRecord:
     spent = Spent(record.usage, record.estimated, record.served, record.tier)
     quote = quoted(books, record.model, spent, datetime.fromtimestamp(record.at, UTC))
-    return replace(record, cost=quote.money, source=quote.source)
+    return record.but(cost=quote.money, source=quote.source)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import fields, replace
-from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -29,7 +28,7 @@ _BY_TRAFFIC: Final = {
 }
 #: All fields of a call but its sink; `replace` takes five times as long.
 _kept: Final = attrgetter(*(each.name for each in fields(ModelCall) if each.name != "sink"))
-_STANDARD: Final = ("", "standard", "unspecified")
+_STANDARD: Final = (None, "", "standard", "unspecified")
 
 
 class Spent(NamedTuple):
@@ -58,30 +57,27 @@ class Watched:
     Attributes:
         call: The call to go on with.
         by: For whom it is watched.
+        joined: Who is further in, and leaves it to `by`.
         asked: The name of the model that was to be asked.
         model: That of the one that is: a budget inside may put another in its place.
     """
 
-    __slots__ = (
-        *("_around", "_cut", "_last", "_responses", "_said", "_sink"),
-        *("asked", "by", "call", "model"),
-    )
+    joined: tuple[Any, ...] = ()
+    _cut = False
+    _last: Any = None
+    _responses: Sequence[Any] = ()
 
     def __init__(self, call: ModelCall, by: object) -> None:
+        self.call = call
         self.by = by
-        self.asked: str = requested(call)
-        self.model: str = self.asked
-        self._around = (*AROUND.get(), self)
-        for each in self._around:
+        self.asked = self.model = requested(call)
+        outside = AROUND.get()
+        self._around = (*outside, self)
+        for each in outside:
             each.model = self.model
         self._said: list[Any] = []
-        self._last: Any = None
-        self._responses: Sequence[Any] = ()
-        self._cut = False
-        self._sink = call.sink
-        if call.sink.forward is None:
-            self.call: ModelCall = call
-        else:
+        if call.stream:
+            self._sink = call.sink
             self.call = ModelCall(*_kept(call), sink=Sink(self._forward, call.sink.emitted))
 
     async def send(self, next: NextModel, over: Callable[[Watched], None]) -> ModelReply:
@@ -127,24 +123,23 @@ class Watched:
         said = responses[-1] if responses else self._last
         if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
             return None
-        served: str = getattr(said, "model_version", None) or ""
-        if len(responses) == 1:  # as nearly always
-            usage = Usage.from_genai(responses[0].usage_metadata)
-            if usage is not None and usage.total:
-                return Spent(usage, False, served, _tier(request, responses))
+        served: str = "" if said is None else said.model_version or ""
+        if len(responses) == 1 and (usage := Usage.from_genai(said.usage_metadata)) is not None:
+            if usage.output or usage.total:  # as nearly always
+                return Spent(usage, False, served, _tier(request, said))
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
         if usage is not None and usage.total:
             more = 0 if responses else estimate_tokens(self._said)
             if more:
                 usage = replace(usage, output=usage.output + more)
-            return Spent(usage, more > 0, served, _tier(request, reported))
+            return Spent(usage, more > 0, served, _tier(request, *reported))
         texts = [each.content for each in responses if each.content is not None] or self._said
         if not texts and not self._cut:
             return None
         output = estimate_tokens(texts)
         usage = Usage(prompt=estimate_tokens(request), output=output)
-        return Spent(usage, estimated=True, served=served, tier=_tier(request, reported))
+        return Spent(usage, estimated=True, served=served, tier=_tier(request, *reported))
 
 
 #: All that are around a request here, the outermost first.
@@ -166,19 +161,14 @@ def requested(call: ModelCall) -> str:
     return getattr(call.request, "model", None) or getattr(call.model, "model", None) or ""
 
 
-def provider_of(call: ModelCall) -> str:
-    """Return who provides a model, in OpenTelemetry's words."""
-    kind = _kind(cast("type[Any]", type(call.model)))
-    prefix = model_id(requested(call)).provider if kind == "litellm" else None
-    return prefix or kind
-
-
-@lru_cache(maxsize=256)
-def _kind(model: type[Any]) -> str:
-    names = {each.__name__ for each in model.__mro__}
+def provider_of(kind: type[Any], name: str) -> str:
+    """Return who provides a model of a class and a name, in OpenTelemetry's words."""
+    names = {each.__name__ for each in kind.__mro__}
     if "Gemini" in names:
         return "gcp.gemini"
-    return "litellm" if "LiteLlm" in names else model.__name__.lower()
+    if "LiteLlm" in names:
+        return model_id(name).provider or "litellm"
+    return kind.__name__.lower()
 
 
 #: What the candidates of the selector that has chosen the model bring as prices of their own.
@@ -229,41 +219,44 @@ def quoted(
         at: When.
         own: What candidates of a selector bring; None is those of the one around this.
     """
-    own = CANDIDATE_PRICES.get() if own is None else own
-    books = books if own is None else books.with_own(own)
-    if not spent.served or spent.served == model:
-        return books.quote(model, spent.usage, at, tier=spent.tier)
-    first: Quote | None = None
-    for name in dict.fromkeys((*_served(model, spent.served), model)):
+    books, first = with_candidates(books, own), None
+    for name in names_of(model, spent.served):
         quote = books.quote(name, spent.usage, at, tier=spent.tier)
         if quote.source:
             return quote
-        first = quote
-    return first if first is not None else books.quote(model, spent.usage, at, tier=spent.tier)
+        first = first or quote
+    return cast("Quote", first)
 
 
-def _served(model: str, served: str) -> tuple[str, ...]:
-    """The names of the model that answered; one by LiteLLM comes without its provider."""
-    if not served:
-        return ()
+def with_candidates(books: PriceBooks, own: PriceBook | None = None) -> PriceBooks:
+    """Return price books with what candidates bring; None is those of the selector around this."""
+    own = CANDIDATE_PRICES.get() if own is None else own
+    return books if own is None else books.with_own(own)
+
+
+def names_of(model: str, served: str) -> Sequence[str]:
+    """Return what a price is asked by: the model that answered, then the one that was asked.
+
+    By LiteLLM, one that answered comes without its provider.
+    """
+    if not served or served == model:
+        return (model,)
     prefix, slash, _ = model.rpartition("/")
-    return (f"{prefix}/{served}", served) if slash and "/" not in served else (served,)
+    full = (f"{prefix}/{served}",) if slash and "/" not in served else ()
+    return (*full, served, model)
 
 
 def service_tier(request: Any) -> str | None:
     """Return the service tier that a request asks for; None is the standard one."""
-    asked: Any = getattr(getattr(request, "config", None), "service_tier", None)
-    if asked is None:
-        return None
-    word = str(getattr(asked, "value", asked) or "").lower()
-    return None if word in _STANDARD else word
+    return _tier(request)
 
 
-def _tier(request: Any, reported: Sequence[Any]) -> str | None:
+def _tier(request: Any, *reported: Any) -> str | None:
     """The tier in which a request was served, as far as that is told."""
     for each in reversed(reported):
         traffic = getattr(each.usage_metadata, "traffic_type", None)
-        word = traffic and _BY_TRAFFIC.get(str(getattr(traffic, "value", traffic)))
-        if word:
+        if traffic is not None and (word := _BY_TRAFFIC.get(getattr(traffic, "value", traffic))):
             return None if word == "standard" else word
-    return service_tier(request)
+    asked: Any = getattr(request.config, "service_tier", None)
+    word = asked and str(getattr(asked, "value", asked)).lower()
+    return None if word in _STANDARD else word

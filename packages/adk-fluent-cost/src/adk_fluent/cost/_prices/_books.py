@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from adk_fluent.cost._errors import PriceError, PriceFileError, must_be
 from adk_fluent.cost._prices._ids import model_id
@@ -18,7 +19,6 @@ from adk_fluent.protocol import Money, Unknown
 
 if TYPE_CHECKING:
     from decimal import Decimal
-    from typing import TypeAlias
 
     from adk_fluent.protocol import PriceBook, Usage
 
@@ -44,9 +44,32 @@ class Quote(NamedTuple):
 
 #: What `.mock(...)`, and a ScriptedModel that is not told which model it stands for, are called.
 _STAND_IN: Final = "scripted"
+_Rows: TypeAlias = tuple[Price, ...]
 
 
-class BuiltInPrices:
+class _Table(ABC):
+    """A book whose prices stand in rows."""
+
+    @abstractmethod
+    def _rows_of(self, model: str) -> _Rows | None:
+        """The rows of a model, oldest first; None where there are none."""
+
+    def row(self, model: str, day: date) -> Price | Unknown:
+        """Return the prices of a model on a day."""
+        rows = self._rows_of(model)
+        if not rows:
+            return Unknown(f"no price of {model!r}")
+        return at_day(rows, day) or Unknown(f"no price of {model!r} on {day.isoformat()}")
+
+    def price(
+        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
+    ) -> Money | Unknown:
+        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
+        row = self.row(model, at.date())
+        return row if isinstance(row, Unknown) else row.price(usage, tier)
+
+
+class BuiltInPrices(_Table):
     """The prices of Gemini and Gemma that this wheel brings; they need no network.
 
     Attributes:
@@ -55,39 +78,23 @@ class BuiltInPrices:
 
     source: str = f"built-in {CHECKED.isoformat()}"
 
-    def price(
-        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
-    ) -> Money | Unknown:
-        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
-        if model == _STAND_IN:
-            return Money()
+    def _rows_of(self, model: str) -> _Rows | None:
         name = model_id(model)
         if name.provider not in (None, "google"):
-            return Unknown(f"no price of {model!r}: the table has Google's models only")
-        rows = _built_in().get(name.name) or _built_in().get(name.base)
-        return _priced(rows, model, usage, at, tier)
+            return None
+        return _built_in().get(name.name) or _built_in().get(name.base)
 
     def __repr__(self) -> str:
         return f"BuiltInPrices({CHECKED.isoformat()})"
 
 
 @cache
-def _built_in() -> dict[str, tuple[Price, ...]]:
-    return {name: _prices_of(name, rows) for name, rows in ROWS.items()}
+def _built_in() -> dict[str, _Rows]:
+    free = {_STAND_IN: [{"input": 0, "output": 0}]}
+    return {name: _prices_of(name, rows) for name, rows in (ROWS | free).items()}
 
 
-def _priced(
-    rows: tuple[Price, ...] | None, model: str, usage: Usage, at: datetime, tier: str | None
-) -> Money | Unknown:
-    if not rows:
-        return Unknown(f"no price of {model!r}")
-    row = rows[0] if rows[0].since is None and len(rows) == 1 else at_day(rows, at.date())
-    if row is None:
-        return Unknown(f"no price of {model!r} on {at.date().isoformat()}")
-    return row.price(usage, tier)
-
-
-class PriceTable:
+class PriceTable(_Table):
     """Prices of your own: models with USD per million tokens of each kind.
 
     ::
@@ -118,12 +125,12 @@ class PriceTable:
         must_be(Mapping, rows, what, help, PriceError)
         must_be(str, source, "PriceTable(source=...) takes text", error=PriceError)
         self.source = source
-        self._rows: dict[str, tuple[Price, ...]] = {}
+        self._rows: dict[str, _Rows] = {}
         for model, given in rows.items():
             text = model if str(model).strip() else None
             must_be(str, text, "a model's name is text", error=PriceError)
             self._rows[model] = _prices_of(model, given)
-        self._by_name: dict[tuple[str | None, str], tuple[Price, ...]] = {}
+        self._by_name: dict[tuple[str | None, str], _Rows] = {}
         for model, each in self._rows.items():
             name = model_id(model)
             provider = name.provider if "/" in model else None  # else it is of any
@@ -142,22 +149,18 @@ class PriceTable:
 
         return cls(read_rows(Path(path), cls), source=Path(path).name)
 
-    def price(
-        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
-    ) -> Money | Unknown:
-        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
-        rows = self._rows.get(model)
-        if rows is None:
-            name = model_id(model)
-            for key in product((name.name, name.base), (name.provider, None)):
-                rows = rows or self._by_name.get((key[1], key[0]))
-        return _priced(rows, model, usage, at, tier)
+    def _rows_of(self, model: str) -> _Rows | None:
+        if model in self._rows:
+            return self._rows[model]
+        name = model_id(model)
+        keys = product((name.name, name.base), (name.provider, None))
+        return next((self._by_name[of, n] for n, of in keys if (of, n) in self._by_name), None)
 
     def __repr__(self) -> str:
         return f"PriceTable({len(self._rows)} models, source={self.source!r})"
 
 
-def _prices_of(model: str, given: Any) -> tuple[Price, ...]:
+def _prices_of(model: str, given: Any) -> _Rows:
     rows = cast("list[Any]", given) if isinstance(given, list | tuple) else [given]
     made = [price_of(each, repr(model)) for each in rows]
     if not made or len({each.since for each in made}) < len(made):
@@ -275,6 +278,20 @@ class PriceBooks:
                 return _failed(source, model, f"gives {describe(made)}")
             unknown = unknown or made
         return Quote(unknown or Unknown(f"no price of {model!r}"))
+
+    def row(self, model: str, day: date, tier: str) -> tuple[Price, str] | None:
+        """Return the prices that hold for a model all day, and which book has them.
+
+        None where there are none, or a book has to be asked each time: others than tables may say
+        another price for each call.
+        """
+        for book, (_, source) in zip(self.books, self._asked, strict=True):
+            if type(book) not in (BuiltInPrices, PriceTable):
+                return None
+            row = cast("_Table", book).row(model, day)
+            if isinstance(row, Price) and tier in row.multipliers:
+                return row, source
+        return None
 
 
 def _failed(source: str, model: str, how: str) -> Quote:

@@ -112,9 +112,9 @@ class Price:
 
     def price(self, usage: Usage, tier: str | None) -> Money | Unknown:
         """Return what one call costs."""
-        rates, tokens = self.rates, usage.prompt + usage.tool
+        rates = self.rates
         for threshold, dearer in self.above:
-            if tokens > threshold:
+            if usage.prompt + usage.tool > threshold:
                 rates = dearer
         times = self.multipliers.get(tier or "standard")
         if times is None:
