@@ -122,7 +122,7 @@ class CostAttributionMiddleware(Middleware):
             raise PriceError("on_record= takes a function", found=describe(on_record))
         self.prices: PriceBooks = price_books(prices)
         self._given: PriceBooks | None = None if prices is None else self.prices
-        self._on_record = on_record
+        self._told = () if on_record is None else (on_record,)
         self._clock: Clock = clock_or_system(clock, "cost_attribution")
         self._pending: list[CostRecord] = []
         self._session = ""
@@ -150,7 +150,8 @@ class CostAttributionMiddleware(Middleware):
         """Send the request, and charge it: also one that fails or is cut off on the way."""
         for outer in AROUND.get():
             if isinstance(outer.by, CostAttributionMiddleware):
-                outer.joined += (self,)
+                outer.told += self._told
+                outer.books = outer.books or self._given
                 return await next(call)
         return await Watched(call, self).send(next, self._charge)
 
@@ -169,10 +170,8 @@ class CostAttributionMiddleware(Middleware):
         spent = watched.spent()
         if spent is None:
             return
-        call, joined, now, books = watched.call, watched.joined, self._clock.now(), self.prices
-        usage, *how = spent
-        if joined and self._given is None:
-            books = next((each.prices for each in joined if each._given is not None), books)
+        call, now, (usage, *how) = watched.call, self._clock.now(), spent
+        books = self._given or watched.books or self.prices
         record, attributes, price = _alike(
             *(books, CANDIDATE_PRICES.get(), now // _DAY, type(call.model), watched.asked),
             *(call.agent, call.path, getattr(invocation_of(call.ctx), "branch", None)),
@@ -192,10 +191,9 @@ class CostAttributionMiddleware(Middleware):
             self._warn(record, cost)
         else:
             charge(float(cost.usd), attributes)
-        for each in (self, *joined):
+        for told in (*self._told, *watched.told):
             try:
-                if each._on_record is not None:
-                    each._on_record(record)
+                told(record)
             except Exception:  # noqa: BLE001  # an answer that is paid for is not lost
                 LOG.warning("the on_record= of cost_attribution has failed", exc_info=True)
 

@@ -57,12 +57,14 @@ class Watched:
     Attributes:
         call: The call to go on with.
         by: For whom it is watched.
-        joined: Who is further in, and leaves it to `by`.
+        told: Who else is told what it cost.
+        books: Prices of somebody further in.
         asked: The name of the model that was to be asked.
         model: That of the one that is: a budget inside may put another in its place.
     """
 
-    joined: tuple[Any, ...] = ()
+    told: tuple[Callable[..., None], ...] = ()
+    books: PriceBooks | None = None
     _cut = False
     _last: Any = None
     _responses: Sequence[Any] = ()
@@ -124,8 +126,9 @@ class Watched:
         if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
             return None
         served: str = "" if said is None else said.model_version or ""
-        if len(responses) == 1 and (usage := Usage.from_genai(said.usage_metadata)) is not None:
-            if usage.output or usage.total:  # as nearly always
+        if len(responses) == 1:  # as nearly always
+            usage = Usage.from_genai(said.usage_metadata)
+            if usage is not None and (usage.output or usage.total):
                 return Spent(usage, False, served, _tier(request, said))
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
