@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from adk_fluent.cost._estimate._estimate import CostModel, estimate_cost
     from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger, Reservation
     from adk_fluent.cost._ledger._sqlite import SqliteLedger
-    from adk_fluent.cost._prices._books import BuiltInPrices, PriceBooks, PriceTable, default_prices
-    from adk_fluent.cost._prices._genai import GenaiPrices
-    from adk_fluent.cost._records import CostRecord
-    from adk_fluent.cost._report import CostLine, CostReport, cost_of
+    from adk_fluent.cost._prices._books import (
+        BuiltInPrices,
+        GenaiPrices,
+        PriceBooks,
+        PriceTable,
+        default_prices,
+    )
+    from adk_fluent.cost._report import CostLine, CostRecord, CostReport, cost_of
     from adk_fluent.protocol import Money, PriceBook, Unknown
 else:  # a type checker must see a misspelt name, not Any
     _PLACES: Final = {
@@ -40,10 +44,8 @@ else:  # a type checker must see a misspelt name, not Any
             "cost._estimate._estimate": "CostModel estimate_cost",
             "cost._ledger._ledger": "Balance Ledger MemoryLedger Reservation",
             "cost._ledger._sqlite": "SqliteLedger",
-            "cost._prices._books": "BuiltInPrices PriceBooks PriceTable default_prices",
-            "cost._prices._genai": "GenaiPrices",
-            "cost._records": "CostRecord",
-            "cost._report": "CostLine CostReport cost_of",
+            "cost._prices._books": "BuiltInPrices GenaiPrices PriceBooks PriceTable default_prices",
+            "cost._report": "CostLine CostRecord CostReport cost_of",
             "protocol": "Money PriceBook Unknown",
         }.items()
         for name in names.split()

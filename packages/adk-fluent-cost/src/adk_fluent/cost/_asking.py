@@ -5,11 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+
 from adk_fluent.cost._requests import STOPPED, invocation_of, requested
+from adk_fluent.protocol import ModelReply
 
 if TYPE_CHECKING:
     from adk_fluent.extend import AnswerInPlace
-    from adk_fluent.protocol import ModelCall, ModelReply, Money
+    from adk_fluent.protocol import ModelCall, Money
+
 
 #: The error code of an answer in the place of a call that a person has refused.
 REFUSED: Final = "BUDGET_REFUSED"
@@ -97,3 +102,23 @@ class Asking:
         for each in reply.responses:
             each.custom_metadata = {**(each.custom_metadata or {}), STOPPED: self._name}
         return reply
+
+
+def stopped(code: str, message: str, by: str) -> ModelReply:
+    """Return an error in the place of a model's answer, which took no tokens.
+
+    Args:
+        code: The error's code.
+        message: The error's message.
+        by: The budget; ``custom_metadata["adk_fluent_stopped"]`` names it.
+    """
+    nothing = types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=0, candidates_token_count=0, total_token_count=0
+    )
+    response = LlmResponse(
+        error_code=code,
+        error_message=message,
+        usage_metadata=nothing,
+        custom_metadata={STOPPED: by},
+    )
+    return ModelReply([response])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
-from adk_fluent.cost._records import KEY, CostRecord, written
+from adk_fluent.cost._report import KEY, CostRecord, written
 from adk_fluent.cost._requests import (
     AROUND,
     CANDIDATE_PRICES,
@@ -161,7 +161,7 @@ class CostAttributionMiddleware(Middleware):
             return None
         if self._session and invocation_of(ctx).session.id != self._session:
             return None  # of an agent in a tool: its answer is no event of the run
-        kept = {**(response.custom_metadata or {}), KEY: written(self._pending)}
+        kept: dict[str, Any] = {**(response.custom_metadata or {}), KEY: written(self._pending)}
         self._pending.clear()
         return _noted(response, kept)
 
@@ -171,9 +171,10 @@ class CostAttributionMiddleware(Middleware):
         if spent is None:
             return
         call, now, (usage, *how) = watched.call, self._clock.now(), spent
+        kind: type[Any] = call.model.__class__
         books = self._given or watched.books or self.prices
         record, attributes, price = _alike(
-            *(books, CANDIDATE_PRICES.get(), now // _DAY, type(call.model), watched.asked),
+            *(books, CANDIDATE_PRICES.get(), now // _DAY, kind, watched.asked),
             *(call.agent, call.path, getattr(invocation_of(call.ctx), "branch", None)),
             *(watched.model, *how),
         )
@@ -214,7 +215,7 @@ def _noted(response: Any, metadata: dict[str, Any]) -> Any:
 
     `model_copy` takes three times as long, and this is done for each model call.
     """
-    made = object.__new__(type(response))
+    made: Any = object.__new__(cast("type[Any]", response.__class__))
     _set(made, "__dict__", {**response.__dict__, "custom_metadata": metadata})
     _set(made, "__pydantic_fields_set__", {*response.model_fields_set, "custom_metadata"})
     _set(made, "__pydantic_extra__", response.model_extra)

@@ -22,12 +22,12 @@ from adk_fluent.cost._errors import (
     said_by,
 )
 from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
-from adk_fluent.cost._models import Models
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._rates import number
 from adk_fluent.cost._requests import (
     AROUND,
     LEFT,
+    Models,
     Spent,
     Watched,
     invocation_of,
@@ -374,7 +374,7 @@ class Budget(Middleware):
         )
 
     def _stopped(self, call: ModelCall, amount: Money, left: Money) -> ModelReply:
-        from adk_fluent.cost._stopped_adk import stopped  # noqa: PLC0415  # imports ADK
+        from adk_fluent.cost._asking import stopped  # noqa: PLC0415  # imports ADK
 
         what = "run" if self.scope == "invocation" else self.scope
         return stopped(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 from adk_fluent.cost._prices._ids import model_id
+from adk_fluent.ir import Ref
 from adk_fluent.protocol import ModelCall, ModelReply, Sink, Usage, estimate_tokens
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
     from adk_fluent.protocol import Money, NextModel, PriceBook
+
 
 #: Marks an answer that a budget has given in the model's place: nobody was asked.
 STOPPED: Final = "adk_fluent_stopped"
@@ -78,7 +82,7 @@ class Watched:
         for each in outside:
             each.model = self.model
         self._said: list[Any] = []
-        if call.stream:
+        if call.sink.forward is not None:
             self._sink = call.sink
             self.call = ModelCall(*_kept(call), sink=Sink(self._forward, call.sink.emitted))
 
@@ -122,12 +126,12 @@ class Watched:
     def spent(self) -> Spent | None:
         """Return what the request used; None when nobody was asked or it failed at once."""
         responses, request = self._responses, self.call.request
-        said = responses[-1] if responses else self._last
+        said: Any = responses[-1] if responses else self._last
         if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
             return None
         served: str = "" if said is None else said.model_version or ""
         if len(responses) == 1:  # as nearly always
-            usage = Usage.from_genai(said.usage_metadata)
+            usage = Usage.from_genai(responses[0].usage_metadata)
             if usage is not None and (usage.output or usage.total):
                 return Spent(usage, False, served, _tier(request, said))
         reported = [*([] if self._last is None else [self._last]), *responses]
@@ -263,3 +267,39 @@ def _tier(request: Any, *reported: Any) -> str | None:
     asked: Any = getattr(request.config, "service_tier", None)
     word = asked and str(getattr(asked, "value", asked)).lower()
     return None if word in _STANDARD else word
+
+
+class Models:
+    """What names of models and references to them stand for: in each event loop its own.
+
+    Args:
+        given: Names, references, or instances of ADK's BaseLlm.
+    """
+
+    def __init__(self, given: Sequence[Any]) -> None:
+        self._given = tuple(given)
+        self._made: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()
+
+    def __getitem__(self, at: int) -> Any:
+        """Return the model at a place.
+
+        Raises:
+            UsageError: There is none of such a name.
+        """
+        loop = asyncio.get_running_loop()  # clients belong to one
+        made = self._made.setdefault(loop, {})
+        if at not in made:
+            from adk_fluent.backends.adk import resolve_model  # noqa: PLC0415  # imports ADK
+
+            made[at] = resolve_model(self._given[at])
+        return made[at]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Models, (self._given,))
+
+
+def name_of(model: Any) -> str:
+    """Return the name of a model, given as a name, a reference or an instance; "" is none."""
+    value = model.value if isinstance(model, Ref) else model
+    found = value if isinstance(value, str) else getattr(value, "model", "")
+    return found if isinstance(found, str) else ""

@@ -79,5 +79,6 @@ def charge(usd: float, attributes: Mapping[str, str]) -> None:
     _instrument("adk_fluent.llm.cost").add(usd, attributes)
     span = _span()
     if span is not None:
-        before = (span.attributes or {}).get("adk_fluent.cost_usd", 0.0)
-        span.set_attribute("adk_fluent.cost_usd", before + usd)
+        before: Mapping[str, Any] = span.attributes or {}
+        usd += before.get("adk_fluent.cost_usd", 0.0)
+        span.set_attribute("adk_fluent.cost_usd", usd)

@@ -6,18 +6,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.contracts import Severity
-from adk_fluent.cost._checks._findings import (
+from adk_fluent.cost._checks._money import (
     DearFallback,
     SmallBudget,
     UnboundedCost,
     UnknownPrice,
+    money_of,
+    output_limit,
 )
-from adk_fluent.cost._checks._money import money_of, output_limit
 from adk_fluent.cost._errors import PriceError
-from adk_fluent.cost._models import name_of
 from adk_fluent.cost._report import shown
-from adk_fluent.cost._requests import Spent, quoted
-from adk_fluent.cost._selecting._candidates import table_of
+from adk_fluent.cost._requests import Spent, name_of, quoted
+from adk_fluent.cost._selecting._choice import table_of
 from adk_fluent.ir import LoopNode, MapOverNode
 from adk_fluent.protocol import Money as Amount
 from adk_fluent.protocol import Unknown, Usage

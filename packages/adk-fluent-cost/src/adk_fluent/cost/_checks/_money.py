@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.contracts import middleware_stacks
+from adk_fluent.contracts import Diagnostic, Severity, middleware_stacks
 from adk_fluent.cost._attribution import CostAttributionMiddleware
 from adk_fluent.cost._budget import Budget
-from adk_fluent.cost._models import name_of
+from adk_fluent.cost._requests import name_of
 from adk_fluent.errors import AdkFluentError
 from adk_fluent.extend import find_middleware
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareRef, Ref
@@ -19,6 +19,38 @@ if TYPE_CHECKING:
 
     from adk_fluent.contracts import Graph
     from adk_fluent.ir import Node
+
+
+_ERROR, _WARNING = Severity.ERROR, Severity.WARNING
+
+
+class InvalidCandidatePrice(Diagnostic, code="CST001", severity=_ERROR):
+    """A candidate's price is none, or off by orders of magnitude from the one that is known."""
+
+
+class UnknownPrice(Diagnostic, code="CST002", severity=_ERROR):
+    """A model is held to a budget, or its cost is counted, and nobody knows its price."""
+
+
+class MissingBudget(Diagnostic, code="CST003", severity=_WARNING):
+    """A model is chosen by what is left of a budget, and there is none."""
+
+
+class UnboundedCost(Diagnostic, code="CST004", severity=_WARNING):
+    """Nothing bounds how often models are called, nor what that costs."""
+
+
+class UnreachableCandidate(Diagnostic, code="CST005", severity=_WARNING):
+    """A candidate that is never asked, since another one takes each call before it."""
+
+
+class DearFallback(Diagnostic, code="CST006", severity=_WARNING):
+    """A fallback for want of money that is no cheaper, or that the budget has no room for."""
+
+
+class SmallBudget(Diagnostic, code="CST007", severity=_WARNING):
+    """A budget that not even one call of a model fits into."""
+
 
 #: A middleware that holds calls to a budget, or counts what they cost.
 Around = Budget | CostAttributionMiddleware

@@ -5,18 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.cost._checks._findings import (
+from adk_fluent.cost._checks._money import (
     DearFallback,
     InvalidCandidatePrice,
     MissingBudget,
     UnreachableCandidate,
+    money_of,
 )
-from adk_fluent.cost._checks._money import money_of
 from adk_fluent.cost._errors import PriceError
-from adk_fluent.cost._models import name_of
 from adk_fluent.cost._prices._books import default_prices
-from adk_fluent.cost._requests import Spent, quoted
-from adk_fluent.cost._selecting._candidates import table_of
+from adk_fluent.cost._requests import Spent, name_of, quoted
+from adk_fluent.cost._selecting._choice import table_of
 from adk_fluent.ir import AgentNode, ModelSelectorNode
 from adk_fluent.protocol import Money, Usage
 

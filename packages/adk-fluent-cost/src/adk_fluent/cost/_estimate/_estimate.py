@@ -141,7 +141,7 @@ class CostModel:
             measured: Reports of runs, one for each: what agents cost stands beside the estimate.
         """
         seen = None if measured is None else Measured.of(measured)
-        from adk_fluent.cost._estimate._picture import picture  # noqa: PLC0415  # few draw
+        from adk_fluent.cost._estimate._measured import picture  # noqa: PLC0415  # few draw
 
         return picture(self._positions, self._text(seen), seen)
 

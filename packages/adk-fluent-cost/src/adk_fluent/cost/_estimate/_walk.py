@@ -12,10 +12,9 @@ from functools import lru_cache
 from math import inf, nan
 from typing import TYPE_CHECKING
 
-from adk_fluent.cost._estimate._chances import chances_of, total_of
-from adk_fluent.cost._estimate._range import NEVER, ONCE, Range
-from adk_fluent.cost._models import name_of
-from adk_fluent.cost._selecting._candidates import table_of
+from adk_fluent.cost._estimate._chances import NEVER, ONCE, Range, chances_of, total_of
+from adk_fluent.cost._requests import name_of
+from adk_fluent.cost._selecting._choice import table_of
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     AdkAgentNode,

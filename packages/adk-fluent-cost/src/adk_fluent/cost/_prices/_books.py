@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
@@ -14,6 +16,7 @@ from adk_fluent.cost._errors import PriceError, PriceFileError, must_be
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
 from adk_fluent.cost._prices._table import CHECKED, ROWS
+from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Money, Unknown
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from adk_fluent.protocol import PriceBook, Usage
+
 
 #: What may be given as prices: rows by model, a file of them, a price book, or several in order.
 Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | Path | Iterable[PriceBook]"
@@ -308,7 +312,7 @@ def source_of(book: PriceBook) -> str:
 @cache
 def default_books() -> tuple[PriceBook, ...]:
     """Return what is asked after the user's own prices: the table here, then genai-prices."""
-    from adk_fluent.cost._prices._genai import installed  # noqa: PLC0415  # looks for it
+    from adk_fluent.cost._prices._books import installed  # noqa: PLC0415  # looks for it
 
     return (BuiltInPrices(), *installed())
 
@@ -335,3 +339,61 @@ def price_books(given: Prices | None = None) -> PriceBooks:
     else:
         own = list(given) if isinstance(given, Iterable) else [given]
     return PriceBooks([*own, *default_books()])
+
+
+class GenaiPrices:
+    """The prices of genai-prices, by pydantic: some fifty providers, offline.
+
+    Attributes:
+        source: What reports call it.
+    """
+
+    source: str = "genai-prices"
+
+    def __init__(self) -> None:
+        """Make the book; the library is imported when the first price is asked for.
+
+        Raises:
+            UsageError: The library is not installed.
+        """
+        if not _is_there():
+            raise UsageError(
+                "GenaiPrices needs genai-prices", help="pip install 'adk-fluent-cost[prices]'"
+            )
+
+    def price(
+        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
+    ) -> Money | Unknown:
+        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
+        times = MULTIPLIERS.get(tier or "standard")
+        if times is None:
+            return Unknown(f"no price for the service tier {tier!r}")
+        library: Any = import_module("genai_prices")
+        name = model_id(model)
+        tokens = library.Usage(
+            input_tokens=usage.prompt + usage.tool,
+            output_tokens=usage.output + usage.thoughts,
+            cache_read_tokens=usage.cached,
+            cache_write_tokens=usage.cache_write,
+            input_audio_tokens=usage.audio,
+            cache_audio_read_tokens=usage.cached_audio,
+            output_audio_tokens=usage.audio_output,
+            output_image_tokens=usage.image_output,
+        )
+        moment = at if at.tzinfo else at.replace(tzinfo=UTC)
+        try:
+            made = library.calc_price(
+                tokens, name.name, provider_id=name.provider, genai_request_timestamp=moment
+            )
+        except (LookupError, ValueError) as error:
+            return Unknown(f"no price of {model!r}: {error}")
+        return Money(made.total_price * times)
+
+
+def _is_there() -> bool:
+    return find_spec("genai_prices") is not None
+
+
+def installed() -> tuple[GenaiPrices, ...]:
+    """Return the book, if its library is installed."""
+    return (GenaiPrices(),) if _is_there() else ()

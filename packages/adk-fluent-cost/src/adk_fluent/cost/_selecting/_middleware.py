@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from adk_fluent.backends import Pass, PassList
+from adk_fluent.cost._attribution import CostAttributionMiddleware
 from adk_fluent.cost._errors import NoCandidateError, said_by
 from adk_fluent.cost._requests import (
     CANDIDATE_PRICES,
@@ -14,16 +16,21 @@ from adk_fluent.cost._requests import (
     is_stopped,
     service_tier,
 )
+from adk_fluent.cost._selecting._choice import Choice
 from adk_fluent.cost._telemetry import note_model
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.extend import LOG, describe
+from adk_fluent.ir import AgentNode, MiddlewareNode, ModelSelectorNode, walk
+from adk_fluent.ir import map as rewrite
 from adk_fluent.protocol import Middleware, ModelReply, Money, RequestSnapshot, Sink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from adk_fluent.cost._selecting._choice import Choice, Option
+    from adk_fluent.cost._selecting._choice import Option
+    from adk_fluent.ir import Node
     from adk_fluent.protocol import ModelCall, NextModel
+
 
 #: A judge's score from which an answer will do.
 _ENOUGH: Final = 0.5
@@ -265,3 +272,65 @@ def _calls_tools(reply: ModelReply) -> bool:
 def _has_results(request: Any) -> bool:
     """Whether a tool has run since the user, or the step before, has spoken."""
     return any(part.function_response is not None for part in _parts(request.contents[-1:]))
+
+
+def attribute(root: Node, cx: Any) -> Node:
+    """Attribute costs where ``TelemetryConfig(enable_cost_metrics=True)`` asks for it."""
+    telemetry = cx.config.telemetry
+    if telemetry is not None and telemetry.enable_cost_metrics:
+        cx.add_middleware(CostAttributionMiddleware())
+    return root
+
+
+def select(root: Node, cx: Any) -> Node:
+    """Put the first candidate in the place of each selector, and who chooses around all calls.
+
+    Raises:
+        BuildError: Two agents of one name choose among different models, or only one does.
+        PriceError: A candidate's price is none.
+    """
+    if not any(isinstance(each, ModelSelectorNode) for each in walk(root)):
+        return root
+    choosing = list(_selecting(root))
+    known = {id(agent) for agent, _ in choosing}
+    others = [each for each in walk(root) if isinstance(each, AgentNode) and each.mock is None]
+    rest = [(each, None) for each in others if id(each) not in known]
+    of: dict[str, ModelSelectorNode | None] = {}
+    for agent, selector in (*choosing, *rest):
+        if of.setdefault(agent.name, selector) != selector:
+            raise BuildError(
+                f"two agents called {agent.name!r} choose among different models, or only one does",
+                node=agent,
+                help="rename one of them",
+            )
+    made = {id(each): Choice(each) for each in of.values() if each is not None}
+    if made:
+        of_name = {name: made[id(each)] for name, each in of.items() if each is not None}
+        cx.add_middleware(ModelSelection(of_name))
+
+    def first(node: Node) -> Node:
+        if not isinstance(node, AgentNode) or node.selector is None:
+            return node
+        return node.replace(selector=None, model=node.selector.candidates[0].model)
+
+    return rewrite(root, first)
+
+
+def _selecting(root: Node) -> Iterator[tuple[AgentNode, ModelSelectorNode]]:
+    """The agents that choose, each with its selector; delegates without a model have that above."""
+    todo: list[tuple[Node, ModelSelectorNode | None]] = [(each, None) for each in walk(root)]
+    while todo:
+        node, above = todo.pop()
+        if isinstance(node, MiddlewareNode) and above is not None:
+            todo.append((node.body, above))
+        if not isinstance(node, AgentNode) or node.mock is not None:
+            continue
+        selector = node.selector or (above if node.model is None else None)
+        if selector is not None:
+            yield node, selector
+            todo += [(each, selector) for each in node.delegates]
+
+
+PASSES: PassList[Any] = PassList()
+PASSES.add(Pass("cost-metrics", attribute))
+PASSES.add(Pass("cost-selectors", select))
