@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar
-from dataclasses import fields, replace
-from operator import attrgetter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.ir import Ref
-from adk_fluent.protocol import ModelCall, ModelReply, Sink, Usage, estimate_tokens
+from adk_fluent.protocol import ModelCall, ModelReply, Usage, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
@@ -30,8 +29,6 @@ _BY_TRAFFIC: Final = {
     "ON_DEMAND_PRIORITY": "priority",
     "PROVISIONED_THROUGHPUT": "provisioned throughput",
 }
-#: All fields of a call but its sink; `replace` takes five times as long.
-_kept: Final = attrgetter(*(each.name for each in fields(ModelCall) if each.name != "sink"))
 _STANDARD: Final = (None, "", "standard", "unspecified")
 
 
@@ -51,6 +48,18 @@ class Spent(NamedTuple):
     tier: str | None = None
 
 
+class _Passing:
+    """Shows the fragments of requests to all that watch them, and sends them on."""
+
+    def __init__(self, forward: Callable[[Any], Awaitable[None]]) -> None:
+        self._forward = forward
+
+    async def __call__(self, fragment: Any) -> None:
+        for each in AROUND.get():
+            each.see(fragment)
+        await self._forward(fragment)
+
+
 class Watched:
     """A request on its way, whose fragments are seen as they pass.
 
@@ -59,7 +68,7 @@ class Watched:
         by: For whom it is watched.
 
     Attributes:
-        call: The call to go on with.
+        call: The request.
         by: For whom it is watched.
         told: Who else is told what it cost.
         books: Prices of somebody further in.
@@ -82,9 +91,9 @@ class Watched:
         for each in outside:
             each.model = self.model
         self._said: list[Any] = []
-        if call.sink.forward is not None:
-            self._sink = call.sink
-            self.call = ModelCall(*_kept(call), sink=Sink(self._forward, call.sink.emitted))
+        sink = call.sink
+        if sink.forward is not None and not isinstance(sink.forward, _Passing):
+            sink.forward = _Passing(sink.forward)
 
     async def send(self, next: NextModel, over: Callable[[Watched], None]) -> ModelReply:
         """Send the request.
@@ -111,7 +120,8 @@ class Watched:
                     pass
         return reply
 
-    async def _forward(self, fragment: Any) -> None:
+    def see(self, fragment: Any) -> None:
+        """Take a fragment in."""
         usage = fragment.usage_metadata
         if usage is not None:  # each repeats the total so far
             self._last = fragment
@@ -119,9 +129,6 @@ class Watched:
             self._said.clear()
         elif fragment.content is not None:  # not counted yet
             self._said.append(fragment.content)
-        self._sink.emitted = True
-        if self._sink.forward is not None:
-            await self._sink.forward(fragment)
 
     def spent(self) -> Spent | None:
         """Return what the request used; None when nobody was asked or it failed at once."""
