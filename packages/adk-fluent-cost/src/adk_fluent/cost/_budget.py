@@ -10,32 +10,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast
 
+from adk_fluent.cost import _errors as errors
+from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
-from adk_fluent.cost._errors import (
-    LedgerError,
-    PriceError,
-    UnknownPriceError,
-    clock_or_system,
-    must_be,
-    must_be_number,
-    said_by,
-)
 from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._rates import number
-from adk_fluent.cost._requests import (
-    AROUND,
-    LEFT,
-    Models,
-    Spent,
-    Watched,
-    invocation_of,
-    is_stopped,
-    quoted,
-    requested,
-    service_tier,
-)
 from adk_fluent.cost._telemetry import measure
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe, one_of
@@ -164,11 +145,11 @@ class Budget(Middleware):
         self.name = name
         self._prices: PriceBooks = price_books(prices)
         self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
-        self._clock: Clock = clock_or_system(clock, "Budget")
+        self._clock: Clock = errors.clock_or_system(clock, "Budget")
         self._owner: tuple[str, str, str, str] | None = None
         self._resumed = False
         self._asking = Asking(name)
-        self._models = Models([fallback_model])
+        self._models = requests.Models([fallback_model])
         self._check()
 
     def _check(self) -> None:
@@ -185,14 +166,14 @@ class Budget(Middleware):
         is_model = hasattr(model, "generate_content_async") and not isinstance(model, type)
         if not (model is None or is_model or (isinstance(model, str) and model)):
             raise UsageError("Budget(fallback_model=...) is no model", found=describe(model))
-        must_be_number(
+        errors.must_be_number(
             self.reserve_output, "Budget(reserve_output=...) takes a number of tokens", kind=int
         )
         help = "MemoryLedger(), or SqliteLedger('budgets.db')"
-        must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
-        must_be(str, self.name or None, "Budget(name=...) takes text")
+        errors.must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
+        errors.must_be(str, self.name or None, "Budget(name=...) takes text")
         if self.budget_key is not None:
-            must_be(str, self.budget_key or None, "Budget(budget_key=...) takes text")
+            errors.must_be(str, self.budget_key or None, "Budget(budget_key=...) takes text")
 
     def __content_key__(self) -> tuple[Any, ...]:
         """Return what tells it apart from another budget, as plain data."""
@@ -236,7 +217,10 @@ class Budget(Middleware):
             LedgerError: The ledger cannot be used.
         """
         account = self._account(call)
-        if any(isinstance(e.by, _Held) and e.by.covers(self.ledger, account) for e in AROUND.get()):
+        if any(
+            isinstance(e.by, _Held) and e.by.covers(self.ledger, account)
+            for e in requests.AROUND.get()
+        ):
             return await next(call)
         amount = self._most(call)
         may_ask = self.on_exceed == "ask" or callable(self.on_exceed)
@@ -246,9 +230,9 @@ class Budget(Middleware):
             self._mirror(call, account)
             return admitted
         call, held = admitted
-        watched = Watched(call, _Held(self.ledger, account, held))
+        watched = requests.Watched(call, _Held(self.ledger, account, held))
         reply = await watched.send(next, self._settle)
-        if said is not None and is_stopped(reply):
+        if said is not None and requests.is_stopped(reply):
             self._asking.give_back(call, said)
         return reply
 
@@ -259,7 +243,7 @@ class Budget(Middleware):
             UsageError: It is no result.
             LedgerError: The ledger cannot be used.
         """
-        must_be(RunResult, result, "Budget.balance takes the result of a run")
+        errors.must_be(RunResult, result, "Budget.balance takes the result of a run")
         run = result[-1].run_id if result else ""
         owner = (result.app_name, result.user_id, result.session_id, run)
         return self.ledger.balance(self._named(owner))
@@ -277,7 +261,7 @@ class Budget(Middleware):
             usage: Its tokens.
             own: Prices that a candidate brings.
         """
-        return quoted(self._prices, model, Spent(usage), self._now(), own).money
+        return requests.quoted(self._prices, model, requests.Spent(usage), self._now(), own).money
 
     # --- before the request --------------------------------------------------------------------
 
@@ -321,7 +305,7 @@ class Budget(Middleware):
         if not callable(self.on_exceed):
             return self.on_exceed
         what, form = f"the on_exceed= of {self.name}", "lambda call, left: ..."
-        word = _word(await said_by(call, what, form, self.on_exceed, call, left))
+        word = _word(await errors.said_by(call, what, form, self.on_exceed, call, left))
         if word == "fallback" and self.fallback_model is None:
             raise UsageError(
                 'the function of Budget(on_exceed=...) says "fallback", and there is no model',
@@ -331,13 +315,13 @@ class Budget(Middleware):
 
     def _is_in_tool(self, call: ModelCall) -> bool:
         """Whether an agent is run by a tool, which cannot wait: it has a session of its own."""
-        session = getattr(invocation_of(call.ctx), "session", None)
+        session = getattr(requests.invocation_of(call.ctx), "session", None)
         return self._owner is None or getattr(session, "id", None) != self._owner[2]
 
     async def _instead(self, call: ModelCall, account: str) -> tuple[ModelCall, Reservation] | None:
         """The call of the cheaper model, if there is money for that."""
         model = self._models[0]
-        if model.model == requested(call):
+        if model.model == requests.requested(call):
             return None
         # ADK's cache is the other model's; and whoever asks again asks the first one
         asked = {"model": model.model, "cache_metadata": None}
@@ -355,18 +339,18 @@ class Budget(Middleware):
         Raises:
             UnknownPriceError: Nobody knows.
         """
-        request, name = call.request, requested(call)
+        request, name = call.request, requests.requested(call)
         limit: int | None = getattr(request.config, "max_output_tokens", None)
         output = self.reserve_output if limit is None else limit
         output *= getattr(request.config, "candidate_count", None) or 1
         usage = Usage(prompt=estimate_tokens(request), output=output)
-        spent = Spent(usage, tier=service_tier(request))
-        cost = quoted(self._prices, name, spent, self._now()).money
+        spent = requests.Spent(usage, tier=requests.service_tier(request))
+        cost = requests.quoted(self._prices, name, spent, self._now()).money
         if isinstance(cost, Money):
             return cost
         if self._allows:
             return Money()
-        raise UnknownPriceError(
+        raise errors.UnknownPriceError(
             f"{self.name} cannot be kept: {cost.reason}",
             node=call.node or call.agent,
             help=f'Budget(prices={{"{name}": {{"input": ..., "output": ...}}}}), USD per million '
@@ -386,7 +370,7 @@ class Budget(Middleware):
 
     # --- after it ------------------------------------------------------------------------------
 
-    def _settle(self, watched: Watched) -> None:
+    def _settle(self, watched: requests.Watched) -> None:
         """Note what a request cost, and give back the rest of what was reserved for it."""
         by = cast("_Held", watched.by)
         cost = by.reservation.amount
@@ -396,12 +380,12 @@ class Budget(Middleware):
             self.ledger.settle(by.reservation, cost)
         self._mirror(watched.call, by.account)
 
-    def _cost(self, watched: Watched, most: Money) -> Money:
+    def _cost(self, watched: requests.Watched, most: Money) -> Money:
         """What a request cost; where nobody knows, what was reserved."""
         spent = watched.spent()
         if spent is None:
             return Money()
-        cost = quoted(self._prices, watched.model, spent, self._now()).money
+        cost = requests.quoted(self._prices, watched.model, spent, self._now()).money
         if isinstance(cost, Money):
             return cost
         if most.usd:
@@ -412,7 +396,7 @@ class Budget(Middleware):
         """Show what is left; the answer is there, whether that can be told or not."""
         try:
             left = self._left(account)
-        except LedgerError as error:
+        except errors.LedgerError as error:
             LOG.warning("what is left of %s cannot be told: %s", self.name, error)
             return
         measure(
@@ -420,7 +404,7 @@ class Budget(Middleware):
             float(left.usd),
             {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope},
         )
-        if (told := LEFT.get()) is not None:
+        if (told := requests.LEFT.get()) is not None:
             told.tell(account, left, call.ctx)
         if self.budget_key is not None and call.ctx is not None:
             call.ctx.state[self.budget_key] = float(left.usd)
@@ -437,7 +421,7 @@ class Budget(Middleware):
     def _account(self, call: ModelCall) -> str:
         owner = self._owner
         if owner is None:
-            session = invocation_of(call.ctx).session
+            session = requests.invocation_of(call.ctx).session
             owner = (session.app_name, session.user_id, session.id, call.run)
         return self._named(owner)
 
@@ -462,7 +446,7 @@ def _limit(limit: Any) -> Money:
     what, help = "the limit of a budget", "USD above 0, such as Budget(0.05)"
     usd = number(limit.usd if isinstance(limit, Money) else limit, what, help)
     if not usd:
-        raise PriceError(f"{what} is above 0", found="0", help=help)
+        raise errors.PriceError(f"{what} is above 0", found="0", help=help)
     return Money(usd)
 
 

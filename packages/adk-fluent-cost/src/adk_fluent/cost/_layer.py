@@ -11,8 +11,8 @@ LAYER = Layer(
             "adk_fluent.cost._cli:estimate", "estimate", "Estimate what a pipeline will cost."
         ),
         "checkers": (
-            Entry("adk_fluent.cost._checks._selectors:check_selectors", "selectors"),
-            Entry("adk_fluent.cost._checks._budgets:check_budgets", "budgets"),
+            Entry("adk_fluent.cost._checks:check_selectors", "selectors"),
+            Entry("adk_fluent.cost._checks:check_budgets", "budgets"),
         ),
         "passes": "adk_fluent.cost._selecting._middleware:PASSES",
         "run_options": Entry(

@@ -6,16 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adk_fluent.backends import Pass, PassList
+from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._attribution import CostAttributionMiddleware
 from adk_fluent.cost._errors import NoCandidateError, said_by
-from adk_fluent.cost._requests import (
-    CANDIDATE_PRICES,
-    LEFT,
-    Left,
-    invocation_of,
-    is_stopped,
-    service_tier,
-)
 from adk_fluent.cost._selecting._choice import Choice
 from adk_fluent.cost._telemetry import note_model
 from adk_fluent.errors import BuildError, UsageError
@@ -68,13 +61,16 @@ class ModelSelection(Middleware):
         choice = self._choices.get(call.agent)
         if choice is None:
             return await next(call)
-        tokens = CANDIDATE_PRICES.set(choice.prices), LEFT.set(Left(choice.budget_key))
+        tokens = (
+            requests.CANDIDATE_PRICES.set(choice.prices),
+            requests.LEFT.set(requests.Left(choice.budget_key)),
+        )
         try:
             selecting = _Selecting(choice, call, next)
             reply = await selecting.reply()
         finally:
-            CANDIDATE_PRICES.reset(tokens[0])
-            LEFT.reset(tokens[1])
+            requests.CANDIDATE_PRICES.reset(tokens[0])
+            requests.LEFT.reset(tokens[1])
         return selecting.signed(reply)
 
 
@@ -114,7 +110,7 @@ class _Selecting:
             if fallback is None:
                 raise
             return await self._ask(fallback)
-        if fallback is None or fallback == self.asked or not is_stopped(reply):
+        if fallback is None or fallback == self.asked or not requests.is_stopped(reply):
             return reply
         LOG.info("agent %s asks %s: money is short", self._call.agent, self._choice.names[fallback])
         return await self._ask(fallback)
@@ -126,7 +122,7 @@ class _Selecting:
         """
         if self._call.ctx is None or not _has_results(self._call.request):
             return None
-        invocation = invocation_of(self._call.ctx)
+        invocation = requests.invocation_of(self._call.ctx)
         for event in reversed(invocation.session.events):
             kept: dict[str, Any] = event.custom_metadata or {}
             name = kept.get(_CALLED)
@@ -161,11 +157,11 @@ class _Selecting:
             fragments: list[Any] = []
             before, sink = self.asked, None if is_last else Sink(_collecting(fragments))
             reply = await self._ask(each.at, sink)
-            if answer is not None and is_stopped(reply):  # no money for a better one
+            if answer is not None and requests.is_stopped(reply):  # no money for a better one
                 self.asked = before
                 break
             answer, held = reply, fragments
-            if is_stopped(reply):
+            if requests.is_stopped(reply):
                 break
             spent.append((each.at, reply))
             if is_last or await self._will_do(reply):
@@ -217,7 +213,7 @@ class _Selecting:
 
     def _compare(self, spent: Sequence[tuple[int, ModelReply]], best: int) -> None:
         """Tell what was spent, and what asking the best one at once would have cost."""
-        tier = service_tier(self._call.request)
+        tier = requests.service_tier(self._call.request)
         usages = [(at, usage) for at, reply in spent if (usage := reply.usage) is not None]
         if len(usages) < len(spent) or not spent:
             return
@@ -238,7 +234,7 @@ class _Selecting:
 
     def signed(self, reply: ModelReply) -> ModelReply:
         """Say on the span, and in answers that do not say it, which model was asked."""
-        if is_stopped(reply):
+        if requests.is_stopped(reply):
             return reply
         name = self._choice.names[self.asked]
         for at, each in enumerate(reply.responses):
