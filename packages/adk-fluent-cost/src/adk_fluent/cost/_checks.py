@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent import ir
 from adk_fluent.contracts import Diagnostic, Severity, middleware_stacks
 from adk_fluent.cost._attribution import CostAttributionMiddleware
 from adk_fluent.cost._budget import Budget
@@ -17,15 +18,6 @@ from adk_fluent.cost._requests import Spent, name_of, quoted
 from adk_fluent.cost._selecting._choice import table_of
 from adk_fluent.errors import AdkFluentError
 from adk_fluent.extend import find_middleware
-from adk_fluent.ir import (
-    AgentNode,
-    AppNode,
-    LoopNode,
-    MapOverNode,
-    MiddlewareRef,
-    ModelSelectorNode,
-    Ref,
-)
 from adk_fluent.protocol import Money, Unknown, Usage
 
 if TYPE_CHECKING:
@@ -34,7 +26,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.contracts import Graph
     from adk_fluent.cost._prices._books import PriceTable
-    from adk_fluent.ir import ModelCandidate, Node
 
 
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
@@ -83,14 +74,16 @@ class Counted:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self.agents: list[AgentNode] = [each for each in graph.of(AgentNode) if each.mock is None]
+        self.agents: list[ir.AgentNode] = [
+            each for each in graph.of(ir.AgentNode) if each.mock is None
+        ]
         own: dict[int, list[Around]] = {}
         for holder, stack in middleware_stacks(graph):
             made = [each for value in stack if (each := _made(value)) is not None]
             own.setdefault(id(holder), []).extend(made)
         root = graph.root
         telemetry = (
-            root.execution.telemetry if isinstance(root, AppNode) and root.execution else None
+            root.execution.telemetry if isinstance(root, ir.AppNode) and root.execution else None
         )
         if telemetry is not None and telemetry.enable_cost_metrics:
             own.setdefault(id(root), []).append(CostAttributionMiddleware())
@@ -111,15 +104,15 @@ class Counted:
                 found[id(node)] = tuple(each_once.values())
         return found
 
-    def around(self, node: Node) -> Sequence[Around]:
+    def around(self, node: ir.Node) -> Sequence[Around]:
         """The budgets and cost attributions around a node, in all of its places."""
         return self._all.get(id(node), ())
 
-    def budgets(self, node: Node) -> list[Budget]:
+    def budgets(self, node: ir.Node) -> list[Budget]:
         """The budgets around a node."""
         return [each for each in self.around(node) if isinstance(each, Budget)]
 
-    def counts(self, node: Node) -> list[CostAttributionMiddleware]:
+    def counts(self, node: ir.Node) -> list[CostAttributionMiddleware]:
         """The cost attributions around a node."""
         return [each for each in self.around(node) if isinstance(each, CostAttributionMiddleware)]
 
@@ -129,14 +122,14 @@ class Counted:
         for node in self._graph.downwards():
             above = (found[id(each)] for each in self._graph.parents(node))
             model = next(filter(None, above), "")
-            if isinstance(node, AppNode) and node.execution:
+            if isinstance(node, ir.AppNode) and node.execution:
                 model = name_of(node.execution.default_model) or model
-            if isinstance(node, AgentNode):
+            if isinstance(node, ir.AgentNode):
                 model = name_of(node.model) or model
             found[id(node)] = model
         return found
 
-    def model(self, agent: AgentNode) -> str:
+    def model(self, agent: ir.AgentNode) -> str:
         """The name of an agent's model; "" where nothing here says which, or it is chosen."""
         return "" if agent.selector is not None else self._models[id(agent)]
 
@@ -149,10 +142,10 @@ def money_of(graph: Graph) -> Counted:
     return known
 
 
-def output_limit(agent: AgentNode) -> int | None:
+def output_limit(agent: ir.AgentNode) -> int | None:
     """Return the ``max_output_tokens`` that an agent sets; None is none."""
     given: Any = dict(agent.settings).get("generate_content_config")
-    config: Any = given.value if isinstance(given, Ref) else given
+    config: Any = given.value if isinstance(given, ir.Ref) else given
     if isinstance(config, Mapping):
         most: Any = cast("Mapping[str, Any]", config).get("max_output_tokens")
     else:
@@ -162,8 +155,8 @@ def output_limit(agent: AgentNode) -> int | None:
 
 def _made(given: Any) -> Around | None:
     """The middleware that stands in a stack, if it has to do with money."""
-    value = given.value if isinstance(given, Ref) else given
-    if isinstance(value, MiddlewareRef) and value.name in _NAMES:
+    value = given.value if isinstance(given, ir.Ref) else given
+    if isinstance(value, ir.MiddlewareRef) and value.name in _NAMES:
         try:
             value = find_middleware(value.name).factory(**(value.config or {}))
         except (AdkFluentError, TypeError):
@@ -191,7 +184,7 @@ def check_budgets(graph: Graph) -> Iterator[Diagnostic]:
     yield from _unbounded(graph, money)
 
 
-def _models(money: Counted, agent: AgentNode) -> tuple[list[str], PriceTable | None]:
+def _models(money: Counted, agent: ir.AgentNode) -> tuple[list[str], PriceTable | None]:
     """The models that an agent may ask, and the prices that they bring."""
     if agent.selector is not None:
         candidates = agent.selector.candidates
@@ -201,7 +194,7 @@ def _models(money: Counted, agent: AgentNode) -> tuple[list[str], PriceTable | N
 
 
 def _unknown(
-    graph: Graph, money: Counted, agent: AgentNode, names: list[str], table: PriceTable | None
+    graph: Graph, money: Counted, agent: ir.AgentNode, names: list[str], table: PriceTable | None
 ) -> Iterator[Diagnostic]:
     call = Usage(prompt=_PROMPT, output=_PROMPT)
     strict = [each for each in money.budgets(agent) if not each.allows_unknown]
@@ -234,7 +227,7 @@ def _unknown(
 
 
 def _fit(
-    graph: Graph, agent: AgentNode, budget: Budget, names: list[str], table: PriceTable | None
+    graph: Graph, agent: ir.AgentNode, budget: Budget, names: list[str], table: PriceTable | None
 ) -> Iterator[Diagnostic]:
     """Whether one call of an agent has room in a budget, or one of the model in its place."""
     limit = output_limit(agent)
@@ -279,8 +272,8 @@ def _unbounded(graph: Graph, money: Counted) -> Iterator[Diagnostic]:
     """Look for loops and maps of any length, where money is concerned and no budget ends it."""
     repeating = [
         each
-        for each in (*graph.of(LoopNode), *graph.of(MapOverNode))
-        if isinstance(each, MapOverNode) or each.max_iterations <= 0
+        for each in (*graph.of(ir.LoopNode), *graph.of(ir.MapOverNode))
+        if isinstance(each, ir.MapOverNode) or each.max_iterations <= 0
     ]
     if not repeating:
         return
@@ -295,7 +288,9 @@ def _unbounded(graph: Graph, money: Counted) -> Iterator[Diagnostic]:
         if id(node) not in above:
             continue
         warned = bool(money.budgets(node))
-        times = "once for each item of any list" if isinstance(node, MapOverNode) else "without end"
+        times = (
+            "once for each item of any list" if isinstance(node, ir.MapOverNode) else "without end"
+        )
         yield UnboundedCost.at(
             graph,
             node,
@@ -317,7 +312,7 @@ _CALLS: Final = tuple(
 
 def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
     """Find what is wrong with the models that selectors choose among."""
-    for node in graph.of(ModelSelectorNode):
+    for node in graph.of(ir.ModelSelectorNode):
         try:
             table = table_of(node.candidates)
         except PriceError as error:
@@ -344,11 +339,11 @@ def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
         yield from _budget(graph, node)
 
 
-def _budget(graph: Graph, node: ModelSelectorNode) -> Iterator[Diagnostic]:
+def _budget(graph: Graph, node: ir.ModelSelectorNode) -> Iterator[Diagnostic]:
     if node.strategy != "budget_bounded" and node.budget_key is None:
         return
     money = money_of(graph)
-    agents = [each for each in graph.parents(node) if isinstance(each, AgentNode)]
+    agents = [each for each in graph.parents(node) if isinstance(each, ir.AgentNode)]
     if all(money.budgets(each) for each in agents):
         return
     if node.strategy == "budget_bounded":
@@ -365,7 +360,7 @@ def _budget(graph: Graph, node: ModelSelectorNode) -> Iterator[Diagnostic]:
 
 def _fallback(
     graph: Graph,
-    node: ModelSelectorNode,
+    node: ir.ModelSelectorNode,
     costs: list[tuple[Decimal, ...] | None],
     table: PriceTable | None,
 ) -> Iterator[Diagnostic]:
@@ -403,8 +398,8 @@ def _cheaper(one: tuple[Decimal, ...] | None, other: tuple[Decimal, ...] | None)
 
 
 def _taken_before(
-    node: ModelSelectorNode, costs: Sequence[tuple[Decimal, ...] | None], at: int
-) -> ModelCandidate | None:
+    node: ir.ModelSelectorNode, costs: Sequence[tuple[Decimal, ...] | None], at: int
+) -> ir.ModelCandidate | None:
     """The candidate that takes each call which one further back could take."""
     this = node.candidates[at]
     for place, each in enumerate(node.candidates):
@@ -426,7 +421,7 @@ def _taken_before(
     return None
 
 
-def _reason(node: ModelSelectorNode) -> str:
+def _reason(node: ir.ModelSelectorNode) -> str:
     if node.strategy == "quality_optimized":
         return "is better, or as good for less"
     if node.strategy == "adaptive":

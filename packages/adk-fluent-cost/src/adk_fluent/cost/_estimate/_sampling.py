@@ -21,8 +21,7 @@ from adk_fluent.ir import FallbackNode, LoopNode, RouteNode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adk_fluent.cost._estimate._chances import Range
-    from adk_fluent.cost._estimate._walk import Position
+    from adk_fluent.cost._estimate._walk import Position, Range
 
 #: Sampled runs; of large pipelines fewer.
 MOST: Final = 10_000
