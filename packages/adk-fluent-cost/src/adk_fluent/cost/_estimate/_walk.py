@@ -75,10 +75,7 @@ class Chance(NamedTuple):
 
 
 def chances_of(
-    selector: ModelSelectorNode,
-    cost: Callable[[str], Range | None],
-    prompt: float,
-    rate: float,
+    selector: ModelSelectorNode, cost: Callable[[str], Range | None], prompt: float, rate: float
 ) -> list[Chance]:
     """Return the models that may be asked, the one that is preferred first.
 

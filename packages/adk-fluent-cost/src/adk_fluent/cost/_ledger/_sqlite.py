@@ -51,12 +51,7 @@ class SqliteLedger:
     """
 
     def __init__(
-        self,
-        path: str | Path,
-        *,
-        ttl: float = 60.0,
-        wait: float = 5.0,
-        clock: Clock | None = None,
+        self, path: str | Path, *, ttl: float = 60.0, wait: float = 5.0, clock: Clock | None = None
     ) -> None:
         """Make a ledger.
 

@@ -12,7 +12,7 @@ from adk_fluent.cost._requests import Models, Spent, quoted, service_tier
 from adk_fluent.protocol import Money, Unknown, Usage, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
     from adk_fluent.cost._prices._books import PriceBooks
     from adk_fluent.ir import ModelCandidate, ModelSelectorNode
@@ -140,36 +140,24 @@ class Choice:
         now = datetime.now(UTC)
         return quoted(self._books, self.names[at], Spent(usage, tier=tier), now, self.prices).money
 
-    async def option(self, call: ModelCall) -> Option:
-        """Return the candidate that takes a call.
+    async def fitting(self, call: ModelCall) -> AsyncGenerator[Option]:
+        """Return the candidates that take a call, the one that is preferred first.
+
+        Adaptive selectors climb: after the cheapest, none is worse than one before.
 
         Raises:
             NoCandidateError: None does.
         """
+        best = self.strategy == "quality_optimized"
         options = list(self._options(call))
-        if self.strategy == "quality_optimized":
-            options.sort(key=lambda each: (-each.tier, each.dearness))
-        else:
-            options.sort(key=lambda each: each.dearness)
+        options.sort(key=lambda each: (-each.tier if best else 0, each.dearness))
+        last: Option | None = None
         for each in options:
-            if await self._holds(each, call):
-                return each
-        raise self._none(call, options)
-
-    async def ladder(self, call: ModelCall) -> list[Option]:
-        """Return the candidates that take a call: the cheapest first, none worse than one before.
-
-        Raises:
-            NoCandidateError: None does.
-        """
-        options = sorted(self._options(call), key=lambda each: each.dearness)
-        ladder: list[Option] = []
-        for each in options:
-            if (not ladder or each.tier >= ladder[-1].tier) and await self._holds(each, call):
-                ladder.append(each)
-        if not ladder:
+            is_worse = self.strategy == "adaptive" and last is not None and each.tier < last.tier
+            if not is_worse and await self._holds(each, call):
+                yield (last := each)
+        if last is None:
             raise self._none(call, options)
-        return ladder
 
     def _options(self, call: ModelCall) -> Iterator[Option]:
         """The candidates whose limit a prompt is within."""

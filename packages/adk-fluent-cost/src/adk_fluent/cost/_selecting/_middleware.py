@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -101,9 +102,12 @@ class _Selecting:
         fallback = self._choice.fallback
         try:
             if self._turn is None and self._choice.strategy == "adaptive":
-                reply = await self._cascade(await self._choice.ladder(self._call))
+                ladder = [each async for each in self._choice.fitting(self._call)]
+                reply = await self._cascade(ladder)
             elif self._turn is None:
-                reply = await self._ask((await self._choice.option(self._call)).at)
+                async with aclosing(self._choice.fitting(self._call)) as fitting:
+                    first = await anext(fitting)
+                reply = await self._ask(first.at)
             else:
                 reply = await self._ask(self._turn)
         except NoCandidateError:
