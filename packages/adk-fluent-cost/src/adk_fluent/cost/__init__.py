@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     )
     from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
     from adk_fluent.cost._estimate._estimate import CostModel, estimate_cost
-    from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger, Reservation
-    from adk_fluent.cost._ledger._sqlite import SqliteLedger
+    from adk_fluent.cost._ledger import (
+        Balance,
+        Ledger,
+        MemoryLedger,
+        Reservation,
+        SqliteLedger,
+    )
     from adk_fluent.cost._prices._books import (
         BuiltInPrices,
         GenaiPrices,
@@ -42,8 +47,7 @@ else:  # a type checker must see a misspelt name, not Any
             "PriceFileError UnknownPriceError",
             "cost._estimate._assumptions": "TrafficAssumptions",
             "cost._estimate._estimate": "CostModel estimate_cost",
-            "cost._ledger._ledger": "Balance Ledger MemoryLedger Reservation",
-            "cost._ledger._sqlite": "SqliteLedger",
+            "cost._ledger": "Balance Ledger MemoryLedger Reservation SqliteLedger",
             "cost._prices._books": "BuiltInPrices GenaiPrices PriceBooks PriceTable default_prices",
             "cost._report": "CostLine CostRecord CostReport cost_of",
             "protocol": "Money PriceBook Unknown",

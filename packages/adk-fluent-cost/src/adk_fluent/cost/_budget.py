@@ -14,7 +14,7 @@ from adk_fluent.cost import _errors as errors
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
-from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
+from adk_fluent.cost._ledger import Balance, Ledger, MemoryLedger
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._rates import number
 from adk_fluent.cost._telemetry import measure
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from typing import Self
 
-    from adk_fluent.cost._ledger._ledger import Reservation
+    from adk_fluent.cost._ledger import Reservation
     from adk_fluent.cost._prices._books import PriceBooks, Prices
     from adk_fluent.extend import AnswerInPlace
     from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook, RunCall
