@@ -5,9 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from google.adk.models.llm_response import LlmResponse
-from google.genai import types
-
 from adk_fluent.cost._requests import STOPPED, invocation_of, requested
 from adk_fluent.protocol import ModelReply
 
@@ -20,6 +17,7 @@ if TYPE_CHECKING:
 REFUSED: Final = "BUDGET_REFUSED"
 #: State key, with a question's id behind it: that its answer was made use of.
 _USED: Final = "adk_fluent_budget"
+_COUNTS: Final = ("prompt_token_count", "candidates_token_count", "total_token_count")
 
 
 class Asking:
@@ -97,28 +95,22 @@ class Asking:
         message = f"a call of agent {call.agent} above {self._name} of {limit} was refused"
         return self._marked(refuse_in_place(REFUSED, message))
 
+    def stopped(self, code: str, message: str) -> ModelReply:
+        """Return an error in the place of a model's answer, which took no tokens.
+
+        Args:
+            code: The error's code.
+            message: The error's message.
+        """
+        from google.adk.models.llm_response import LlmResponse  # noqa: PLC0415  # whoever runs has it
+        from google.genai.types import GenerateContentResponseUsageMetadata  # noqa: PLC0415  # the same
+
+        nothing = GenerateContentResponseUsageMetadata(**dict.fromkeys(_COUNTS, 0))
+        said = LlmResponse(error_code=code, error_message=message, usage_metadata=nothing)
+        return self._marked(ModelReply([said]))
+
     def _marked(self, reply: ModelReply) -> ModelReply:
         """Mark a reply as one in the place of a model's, which was not asked."""
         for each in reply.responses:
             each.custom_metadata = {**(each.custom_metadata or {}), STOPPED: self._name}
         return reply
-
-
-def stopped(code: str, message: str, by: str) -> ModelReply:
-    """Return an error in the place of a model's answer, which took no tokens.
-
-    Args:
-        code: The error's code.
-        message: The error's message.
-        by: The budget; ``custom_metadata["adk_fluent_stopped"]`` names it.
-    """
-    nothing = types.GenerateContentResponseUsageMetadata(
-        prompt_token_count=0, candidates_token_count=0, total_token_count=0
-    )
-    response = LlmResponse(
-        error_code=code,
-        error_message=message,
-        usage_metadata=nothing,
-        custom_metadata={STOPPED: by},
-    )
-    return ModelReply([response])

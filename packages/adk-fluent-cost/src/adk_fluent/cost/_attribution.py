@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
@@ -14,6 +13,7 @@ from adk_fluent.cost._report import KEY, CostRecord, written
 from adk_fluent.cost._requests import (
     AROUND,
     CANDIDATE_PRICES,
+    OfRequests,
     Watched,
     invocation_of,
     names_of,
@@ -23,16 +23,20 @@ from adk_fluent.cost._requests import (
 )
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import Middleware, MiddlewareDesc, Money, Unknown
+from adk_fluent.protocol import MiddlewareDesc, Money, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
     from adk_fluent.cost._prices._rates import Price
-    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, PriceBook, RunCall
+    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, PriceBook
 
+_LABELS: Final = (
+    *("gen_ai.agent.name", "gen_ai.request.model", "gen_ai.response.model"),
+    "gen_ai.provider.name",
+)
 _SOURCE: Final = "adk_fluent.price.source"
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 
@@ -71,18 +75,13 @@ def _alike(
         path=path,
         branch=branch or "",
     )
-    attributes = {
-        "gen_ai.agent.name": agent,
-        "gen_ai.request.model": model,
-        "gen_ai.response.model": record.served,
-        "gen_ai.provider.name": record.provider,
-    }
+    attributes = dict(zip(_LABELS, (agent, model, record.served, record.provider), strict=True))
     if source:
         attributes[_SOURCE] = source
     return _Alike(record, attributes, price)
 
 
-class CostAttributionMiddleware(Middleware):
+class CostAttributionMiddleware(OfRequests):
     """Attributes the cost of every request to a model to its agent, model and step.
 
     It adds to the counter ``adk_fluent.llm.cost`` (USD), sets ``adk_fluent.cost_usd`` on ADK's own
@@ -95,7 +94,6 @@ class CostAttributionMiddleware(Middleware):
         prices: The price books, in order.
     """
 
-    adds_tools: Sequence[str] | None = ()
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
@@ -125,26 +123,13 @@ class CostAttributionMiddleware(Middleware):
         self._told = () if on_record is None else (on_record,)
         self._clock: Clock = clock_or_system(clock, "cost_attribution")
         self._pending: list[CostRecord] = []
-        self._session = ""
         self._warned: set[str] = set()
 
     def new(self) -> Self:
         """Return the instance for one run."""
-        made = copy.copy(self)
+        made = super().new()
         made._pending = []  # noqa: SLF001  # its own
         return made
-
-    def refuses_live(self) -> str | None:
-        """Say that a live connection is not charged."""
-        return "cost_attribution() prices model calls, and a live connection is none"
-
-    def begin_run(self, call: RunCall, /) -> None:
-        """Note the session whose events the records are kept on."""
-        self._session = call.session_id
-
-    def begin_part(self, name: str, call: RunCall, /) -> None:
-        """Note the session, too, where this stands around a part of a pipeline."""
-        self._session = call.session_id
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
@@ -159,7 +144,8 @@ class CostAttributionMiddleware(Middleware):
         """Keep on the answer what was spent since the one before, for `cost_of`."""
         if response.partial:
             return None
-        if self._session and invocation_of(ctx).session.id != self._session:
+        owner = self._owner
+        if owner is not None and invocation_of(ctx).session.id != owner[2]:
             return None  # of an agent in a tool: its answer is no event of the run
         kept: dict[str, Any] = {**(response.custom_metadata or {}), KEY: written(self._pending)}
         self._pending.clear()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast, get_args
 
 from adk_fluent.cost import _errors as errors
 from adk_fluent.cost import _requests as requests
@@ -21,7 +20,6 @@ from adk_fluent.cost._telemetry import measure
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe, one_of
 from adk_fluent.protocol import (
-    Middleware,
     MiddlewareDesc,
     ModelReply,
     Money,
@@ -32,14 +30,13 @@ from adk_fluent.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from decimal import Decimal
     from typing import Self
 
     from adk_fluent.cost._ledger import Reservation
     from adk_fluent.cost._prices._books import PriceBooks, Prices
     from adk_fluent.extend import AnswerInPlace
-    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook, RunCall
+    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook
 
 #: Whose money is counted together.
 Scope = Literal["invocation", "session", "user", "app", "process"]
@@ -48,8 +45,8 @@ OnExceed = Literal["stop", "fallback", "warn", "ask"]
 #: Decides on a call that does not fit: given it and what is left, it gives one of the words.
 Decide = Callable[["ModelCall", Money], OnExceed | Awaitable[OnExceed]]
 
-_SCOPES: Final = ("invocation", "session", "user", "app", "process")
-_WORDS: Final = ("stop", "fallback", "warn", "ask")
+_SCOPES: Final = get_args(Scope)
+_WORDS: Final = get_args(OnExceed)
 #: How much of app, user, session and run those have in common whose money is counted together.
 _SHARED: Final = {"app": 1, "user": 2, "session": 3, "invocation": 4}
 _PROCESS: Final = uuid.uuid4().hex
@@ -69,7 +66,7 @@ class _Held(NamedTuple):
         return self.account == account and (self.ledger is ledger or self.ledger == ledger)
 
 
-class Budget(Middleware):
+class Budget(requests.OfRequests):
     """Keeps what models cost within a limit, in USD.
 
     Before a request is sent, what it may cost is reserved: its prompt's estimate, and as many
@@ -96,7 +93,6 @@ class Budget(Middleware):
         name: What it is called.
     """
 
-    adds_tools: Sequence[str] | None = ()
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
@@ -146,10 +142,9 @@ class Budget(Middleware):
         self._prices: PriceBooks = price_books(prices)
         self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
         self._clock: Clock = errors.clock_or_system(clock, "Budget")
-        self._owner: tuple[str, str, str, str] | None = None
-        self._resumed = False
         self._asking = Asking(name)
         self._models = requests.Models([fallback_model])
+        self._labels = {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope}
         self._check()
 
     def _check(self) -> None:
@@ -192,22 +187,9 @@ class Budget(Middleware):
 
     def new(self) -> Self:
         """Return the instance for one run; the ledger is the same for all."""
-        made = copy.copy(self)
-        made._owner = None  # noqa: SLF001  # its own
-        made._asking = Asking(self.name)  # noqa: SLF001  # the same
+        made = super().new()
+        made._asking = Asking(self.name)  # noqa: SLF001  # its own
         return made
-
-    def refuses_live(self) -> str | None:
-        """Say that a live connection cannot be held to a budget."""
-        return "a Budget counts what model calls cost, and a live connection is none"
-
-    def begin_run(self, call: RunCall, /) -> None:
-        """Note whose run it is."""
-        self._owner, self._resumed = _owner(call), call.resumed
-
-    def begin_part(self, name: str, call: RunCall, /) -> None:
-        """Note whose run it is, too, where this stands around a part of a pipeline."""
-        self._owner, self._resumed = _owner(call), call.resumed
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request if there is money for it.
@@ -217,10 +199,8 @@ class Budget(Middleware):
             LedgerError: The ledger cannot be used.
         """
         account = self._account(call)
-        if any(
-            isinstance(e.by, _Held) and e.by.covers(self.ledger, account)
-            for e in requests.AROUND.get()
-        ):
+        held = [each.by for each in requests.AROUND.get() if isinstance(each.by, _Held)]
+        if any(each.covers(self.ledger, account) for each in held):
             return await next(call)
         amount = self._most(call)
         may_ask = self.on_exceed == "ask" or callable(self.on_exceed)
@@ -229,8 +209,8 @@ class Budget(Middleware):
         if isinstance(admitted, ModelReply):
             self._mirror(call, account)
             return admitted
-        call, held = admitted
-        watched = requests.Watched(call, _Held(self.ledger, account, held))
+        call, reserved = admitted
+        watched = requests.Watched(call, _Held(self.ledger, account, reserved))
         reply = await watched.send(next, self._settle)
         if said is not None and requests.is_stopped(reply):
             self._asking.give_back(call, said)
@@ -261,7 +241,13 @@ class Budget(Middleware):
             usage: Its tokens.
             own: Prices that a candidate brings.
         """
-        return requests.quoted(self._prices, model, requests.Spent(usage), self._now(), own).money
+        return self._quoted(model, requests.Spent(usage), own)
+
+    def _quoted(
+        self, model: str, spent: requests.Spent, own: PriceBook | None = None
+    ) -> Money | Unknown:
+        at = datetime.fromtimestamp(self._clock.now(), UTC)
+        return requests.quoted(self._prices, model, spent, at, own).money
 
     # --- before the request --------------------------------------------------------------------
 
@@ -276,16 +262,8 @@ class Budget(Middleware):
             return call, held
         left = self._left(account)
         word = await self._decided(call, left)
-        measure(
-            "adk_fluent.budget.denied",
-            1,
-            {
-                "adk_fluent.budget": self.name,
-                "adk_fluent.scope": self.scope,
-                "adk_fluent.decision": word,
-                "gen_ai.agent.name": call.agent,
-            },
-        )
+        of_call = {"adk_fluent.decision": word, "gen_ai.agent.name": call.agent}
+        measure("adk_fluent.budget.denied", 1, {**self._labels, **of_call})
         if word == "warn":
             LOG.warning(
                 "%s of %s is exceeded: agent %s needs up to %s, and %s is left",
@@ -344,8 +322,7 @@ class Budget(Middleware):
         output = self.reserve_output if limit is None else limit
         output *= getattr(request.config, "candidate_count", None) or 1
         usage = Usage(prompt=estimate_tokens(request), output=output)
-        spent = requests.Spent(usage, tier=requests.service_tier(request))
-        cost = requests.quoted(self._prices, name, spent, self._now()).money
+        cost = self._quoted(name, requests.Spent(usage, tier=requests.service_tier(request)))
         if isinstance(cost, Money):
             return cost
         if self._allows:
@@ -358,14 +335,11 @@ class Budget(Middleware):
         )
 
     def _stopped(self, call: ModelCall, amount: Money, left: Money) -> ModelReply:
-        from adk_fluent.cost._asking import stopped  # noqa: PLC0415  # imports ADK
-
         what = "run" if self.scope == "invocation" else self.scope
-        return stopped(
+        return self._asking.stopped(
             EXHAUSTED,
             f"{self.name} of {self.limit} for this {what} is exhausted: {left} is left, and the "
             f"next call of agent {call.agent} may cost {amount}",
-            self.name,
         )
 
     # --- after it ------------------------------------------------------------------------------
@@ -385,7 +359,7 @@ class Budget(Middleware):
         spent = watched.spent()
         if spent is None:
             return Money()
-        cost = requests.quoted(self._prices, watched.model, spent, self._now()).money
+        cost = self._quoted(watched.model, spent)
         if isinstance(cost, Money):
             return cost
         if most.usd:
@@ -399,11 +373,7 @@ class Budget(Middleware):
         except errors.LedgerError as error:
             LOG.warning("what is left of %s cannot be told: %s", self.name, error)
             return
-        measure(
-            "adk_fluent.budget.remaining",
-            float(left.usd),
-            {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope},
-        )
+        measure("adk_fluent.budget.remaining", float(left.usd), self._labels)
         if (told := requests.LEFT.get()) is not None:
             told.tell(account, left, call.ctx)
         if self.budget_key is not None and call.ctx is not None:
@@ -412,9 +382,6 @@ class Budget(Middleware):
     def _left(self, account: str) -> Money:
         gone = self.ledger.balance(account)
         return self.limit - gone.spent - gone.held
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.now(), UTC)
 
     # --- whose money ---------------------------------------------------------------------------
 
@@ -431,10 +398,6 @@ class Budget(Middleware):
 
     def __repr__(self) -> str:
         return f"Budget({str(self.limit)!r}, scope={self.scope!r}, name={self.name!r})"
-
-
-def _owner(call: RunCall) -> tuple[str, str, str, str]:
-    return (call.app_name, call.user_id, call.session_id, call.run)
 
 
 def _limit(limit: Any) -> Money:
@@ -469,7 +432,7 @@ def _schema(first: str) -> dict[str, Any]:
     """The schema of the options, the first one being the limit."""
     text_or_none = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
     amount = {"anyOf": [{"type": "number"}, {"type": "string"}], "description": "In USD."}
-    properties = {
+    properties: dict[str, Any] = {
         first: amount,
         "scope": {"enum": list(_SCOPES), "default": "invocation"},
         "on_exceed": {"enum": list(_WORDS), "default": "stop"},
@@ -480,12 +443,8 @@ def _schema(first: str) -> dict[str, Any]:
         "budget_key": text_or_none,
         "name": {"type": "string", "minLength": 1, "default": "budget"},
     }
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": properties,
-        "required": [first],
-    }
+    kept = {"additionalProperties": False, "properties": properties, "required": [first]}
+    return {"type": "object", **kept}
 
 
 Budget.DESC = MiddlewareDesc(

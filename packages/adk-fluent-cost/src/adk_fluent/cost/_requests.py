@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -10,14 +11,15 @@ from weakref import WeakKeyDictionary
 
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.ir import Ref
-from adk_fluent.protocol import ModelCall, ModelReply, Usage, estimate_tokens
+from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Usage, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
+    from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
-    from adk_fluent.protocol import Money, NextModel, PriceBook
+    from adk_fluent.protocol import Money, NextModel, PriceBook, RunCall
 
 
 #: Marks an answer that a budget has given in the model's place: nobody was asked.
@@ -46,6 +48,33 @@ class Spent(NamedTuple):
     estimated: bool = False
     served: str = ""
     tier: str | None = None
+
+
+class OfRequests(Middleware):
+    """A middleware that has to do with what requests cost, and with whose money that is."""
+
+    adds_tools: Sequence[str] | None = ()
+    _owner: tuple[str, str, str, str] | None = None  # app, user, session, run
+    _resumed: bool = False
+
+    def new(self) -> Self:
+        """Return the instance for one run."""
+        made = copy.copy(self)
+        made._owner = None  # noqa: SLF001  # its own
+        return made
+
+    def refuses_live(self) -> str | None:
+        """Say that a live connection has no requests."""
+        return f"{type(self).__name__} counts what model calls cost, and a live connection is none"
+
+    def begin_run(self, call: RunCall, /) -> None:
+        """Note whose run it is."""
+        self._owner = (call.app_name, call.user_id, call.session_id, call.run)
+        self._resumed = call.resumed
+
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Note whose run it is, too, where this stands around a part of a pipeline."""
+        self.begin_run(call)
 
 
 class _Passing:
