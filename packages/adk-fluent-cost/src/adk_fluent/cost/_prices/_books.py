@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import cache
@@ -51,54 +50,7 @@ _STAND_IN: Final = "scripted"
 _Rows: TypeAlias = tuple[Price, ...]
 
 
-class _Table(ABC):
-    """A book whose prices stand in rows."""
-
-    @abstractmethod
-    def _rows_of(self, model: str) -> _Rows | None:
-        """The rows of a model, oldest first; None where there are none."""
-
-    def row(self, model: str, day: date) -> Price | Unknown:
-        """Return the prices of a model on a day."""
-        rows = self._rows_of(model)
-        if not rows:
-            return Unknown(f"no price of {model!r}")
-        return at_day(rows, day) or Unknown(f"no price of {model!r} on {day.isoformat()}")
-
-    def price(
-        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
-    ) -> Money | Unknown:
-        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
-        row = self.row(model, at.date())
-        return row if isinstance(row, Unknown) else row.price(usage, tier)
-
-
-class BuiltInPrices(_Table):
-    """The prices of Gemini and Gemma that this wheel brings; they need no network.
-
-    Attributes:
-        source: What reports call it, with the day on which it was checked.
-    """
-
-    source: str = f"built-in {CHECKED.isoformat()}"
-
-    def _rows_of(self, model: str) -> _Rows | None:
-        name = model_id(model)
-        if name.provider not in (None, "google"):
-            return None
-        return _built_in().get(name.name) or _built_in().get(name.base)
-
-    def __repr__(self) -> str:
-        return f"BuiltInPrices({CHECKED.isoformat()})"
-
-
-@cache
-def _built_in() -> dict[str, _Rows]:
-    free = {_STAND_IN: [{"input": 0, "output": 0}]}
-    return {name: _prices_of(name, rows) for name, rows in (ROWS | free).items()}
-
-
-class PriceTable(_Table):
+class PriceTable:
     """Prices of your own: models with USD per million tokens of each kind.
 
     ::
@@ -151,17 +103,43 @@ class PriceTable(_Table):
         must_be(str | Path, path, what, error=PriceFileError)
         from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # imports yaml
 
-        return cls(read_rows(Path(path), cls), source=Path(path).name)
+        return PriceTable(read_rows(Path(path), PriceTable), source=Path(path).name)
 
-    def _rows_of(self, model: str) -> _Rows | None:
-        if model in self._rows:
-            return self._rows[model]
-        name = model_id(model)
-        keys = product((name.name, name.base), (name.provider, None))
-        return next((self._by_name[of, n] for n, of in keys if (of, n) in self._by_name), None)
+    def row(self, model: str, day: date) -> Price | Unknown:
+        """Return the prices of a model on a day."""
+        rows = self._rows.get(model)
+        if rows is None:
+            name = model_id(model)
+            keys = product((name.name, name.base), (name.provider, None))
+            found = (self._by_name.get((provider, each)) for each, provider in keys)
+            rows = next(filter(None, found), None)
+        if rows is None:
+            return Unknown(f"no price of {model!r}")
+        return at_day(rows, day) or Unknown(f"no price of {model!r} on {day.isoformat()}")
+
+    def price(
+        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
+    ) -> Money | Unknown:
+        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
+        row = self.row(model, at.date())
+        return row if isinstance(row, Unknown) else row.price(usage, tier)
 
     def __repr__(self) -> str:
-        return f"PriceTable({len(self._rows)} models, source={self.source!r})"
+        return f"{type(self).__name__}({len(self._rows)} models, source={self.source!r})"
+
+
+class BuiltInPrices(PriceTable):
+    """The prices of Gemini and Gemma that this wheel brings; they need no network.
+
+    Attributes:
+        source: What reports call it, with the day on which it was checked.
+    """
+
+    def __init__(self) -> None:
+        """Make the table."""
+        rows: dict[str, Any] = {f"google/{name}": each for name, each in ROWS.items()}
+        free = {_STAND_IN: {"input": 0, "output": 0}}
+        super().__init__(rows | free, source=f"built-in {CHECKED.isoformat()}")
 
 
 def _prices_of(model: str, given: Any) -> _Rows:
@@ -290,9 +268,9 @@ class PriceBooks:
         another price for each call.
         """
         for book, (_, source) in zip(self.books, self._asked, strict=True):
-            if type(book) not in (BuiltInPrices, PriceTable):
+            if not isinstance(book, PriceTable) or type(book).price is not PriceTable.price:
                 return None
-            row = cast("_Table", book).row(model, day)
+            row = book.row(model, day)
             if isinstance(row, Price) and tier in row.multipliers:
                 return row, source
         return None
@@ -312,9 +290,7 @@ def source_of(book: PriceBook) -> str:
 @cache
 def default_books() -> tuple[PriceBook, ...]:
     """Return what is asked after the user's own prices: the table here, then genai-prices."""
-    from adk_fluent.cost._prices._books import installed  # noqa: PLC0415  # looks for it
-
-    return (BuiltInPrices(), *installed())
+    return (BuiltInPrices(), *([GenaiPrices()] if find_spec("genai_prices") else []))
 
 
 def default_prices() -> PriceBooks:
@@ -330,15 +306,13 @@ def price_books(given: Prices | None = None) -> PriceBooks:
     """
     if isinstance(given, PriceBooks):
         return given
-    if given is None:
-        own: list[Any] = []
-    elif isinstance(given, str | Path):
-        own = [PriceTable.from_yaml(given)]
+    own: Any = given
+    if isinstance(given, str | Path):
+        own = PriceTable.from_yaml(given)
     elif isinstance(given, Mapping):
-        own = [PriceTable(cast("Mapping[str, Any]", given))]
-    else:
-        own = list(given) if isinstance(given, Iterable) else [given]
-    return PriceBooks([*own, *default_books()])
+        own = PriceTable(cast("Mapping[str, Any]", given))
+    own = [] if own is None else own if isinstance(own, Iterable) else [own]
+    return PriceBooks([*cast("Iterable[PriceBook]", own), *default_books()])
 
 
 class GenaiPrices:
@@ -356,7 +330,7 @@ class GenaiPrices:
         Raises:
             UsageError: The library is not installed.
         """
-        if not _is_there():
+        if find_spec("genai_prices") is None:
             raise UsageError(
                 "GenaiPrices needs genai-prices", help="pip install 'adk-fluent-cost[prices]'"
             )
@@ -388,12 +362,3 @@ class GenaiPrices:
         except (LookupError, ValueError) as error:
             return Unknown(f"no price of {model!r}: {error}")
         return Money(made.total_price * times)
-
-
-def _is_there() -> bool:
-    return find_spec("genai_prices") is not None
-
-
-def installed() -> tuple[GenaiPrices, ...]:
-    """Return the book, if its library is installed."""
-    return (GenaiPrices(),) if _is_there() else ()
