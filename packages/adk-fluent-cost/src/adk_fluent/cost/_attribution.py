@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
-from adk_fluent.cost._report import KEY, CostRecord, written
+from adk_fluent.cost._report import KEY, CostRecord, begun, written
 from adk_fluent.cost._requests import (
     AROUND,
     CANDIDATE_PRICES,
@@ -27,17 +27,16 @@ from adk_fluent.protocol import MiddlewareDesc, Money, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from decimal import Decimal
     from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
-    from adk_fluent.cost._prices._rates import Price
-    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, PriceBook
+    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, PriceBook, Usage
 
 _LABELS: Final = (
     *("gen_ai.agent.name", "gen_ai.request.model", "gen_ai.response.model"),
-    "gen_ai.provider.name",
+    *("gen_ai.provider.name", "adk_fluent.price.source"),
 )
-_SOURCE: Final = "adk_fluent.price.source"
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 
 
@@ -46,13 +45,15 @@ class _Alike(NamedTuple):
 
     Attributes:
         record: A record of them, without tokens and cost.
+        text: How it begins as text.
         attributes: Those of the metrics.
-        price: The prices that hold all day; None where books have to be asked each time.
+        usd: What their tokens cost; None where books have to be asked each time.
     """
 
     record: CostRecord
+    text: str
     attributes: dict[str, str]
-    price: Price | None
+    usd: Callable[[Usage], Decimal] | None
 
 
 @lru_cache(maxsize=1024)
@@ -62,23 +63,16 @@ def _alike(
     """What those have in common that are alike in all this."""
     agent, path, branch, model, estimated, served, tier = same
     on = datetime.fromtimestamp(day * _DAY, UTC).date()
-    found = with_candidates(books, own).row(names_of(model, served)[0], on, tier or "standard")
-    price, source = (None, "") if found is None else found
-    record = CostRecord(
-        agent=agent,
-        model=model,
-        served=served or model,
-        provider=provider_of(kind, asked) if model == asked else model_id(model).provider or "",
-        source=source,
-        estimated=estimated,
-        tier=tier,
-        path=path,
-        branch=branch or "",
+    usd, source = with_candidates(books, own).of_day(names_of(model, served)[0], on, tier)
+    provider = provider_of(kind, asked) if model == asked else model_id(model).provider or ""
+    served = served or model
+    record = CostRecord(agent=agent, model=model, served=served, provider=provider).but(
+        source=source, estimated=estimated, tier=tier, path=path, branch=branch or ""
     )
-    attributes = dict(zip(_LABELS, (agent, model, record.served, record.provider), strict=True))
-    if source:
-        attributes[_SOURCE] = source
-    return _Alike(record, attributes, price)
+    attributes = dict(zip(_LABELS, (agent, model, served, provider, source), strict=True))
+    if not source:
+        del attributes[_LABELS[-1]]
+    return _Alike(record, begun(record), attributes, usd)
 
 
 class CostAttributionMiddleware(OfRequests):
@@ -122,7 +116,7 @@ class CostAttributionMiddleware(OfRequests):
         self._given: PriceBooks | None = None if prices is None else self.prices
         self._told = () if on_record is None else (on_record,)
         self._clock: Clock = clock_or_system(clock, "cost_attribution")
-        self._pending: list[CostRecord] = []
+        self._pending: list[str] = []
         self._warned: set[str] = set()
 
     def new(self) -> Self:
@@ -147,7 +141,10 @@ class CostAttributionMiddleware(OfRequests):
         owner = self._owner
         if owner is not None and invocation_of(ctx).session.id != owner[2]:
             return None  # of an agent in a tool: its answer is no event of the run
-        kept: dict[str, Any] = {**(response.custom_metadata or {}), KEY: written(self._pending)}
+        kept: dict[str, Any] = {
+            **(response.custom_metadata or {}),
+            KEY: f"[{', '.join(self._pending)}]",
+        }
         self._pending.clear()
         return _noted(response, kept)
 
@@ -159,28 +156,30 @@ class CostAttributionMiddleware(OfRequests):
         call, now, (usage, *how) = watched.call, self._clock.now(), spent
         kind: type[Any] = call.model.__class__
         books = self._given or watched.books or self.prices
-        record, attributes, price = _alike(
+        record, text, attributes, usd = _alike(
             *(books, CANDIDATE_PRICES.get(), now // _DAY, kind, watched.asked),
             *(call.agent, call.path, getattr(invocation_of(call.ctx), "branch", None)),
             *(watched.model, *how),
         )
-        if price is not None:
-            cost: Money | Unknown = price.price(usage, record.tier)
-            record = record.but(usage=usage, cost=cost, at=now)
+        if usd is not None:
+            cost: Money | Unknown = Money(usd(usage))
         else:
             at = datetime.fromtimestamp(now, UTC)
             cost, source = quoted(books, watched.model, spent, at)
-            record = record.but(usage=usage, cost=cost, source=source, at=now)
-            attributes = {**attributes, **({_SOURCE: source} if source else {})}
-        self._pending.append(record)
+            record = record.but(source=source)
+            text = begun(record)
+            attributes = {**attributes, **({_LABELS[-1]: source} if source else {})}
+        self._pending.append(written(text, usage, cost, now))
         if isinstance(cost, Unknown):
             measure("adk_fluent.llm.unpriced", 1, attributes)
             self._warn(record, cost)
         else:
             charge(float(cost.usd), attributes)
-        for told in (*self._told, *watched.told):
+        told = (*self._told, *watched.told)
+        record = record.but(usage=usage, cost=cost, at=now) if told else record
+        for each in told:
             try:
-                told(record)
+                each(record)
             except Exception:  # noqa: BLE001  # an answer that is paid for is not lost
                 LOG.warning("the on_record= of cost_attribution has failed", exc_info=True)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
 from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -68,7 +67,9 @@ class CostRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON data, what is at its default left out."""
-        return cast("dict[str, Any]", json.loads(_written(self)))
+        return cast(
+            "dict[str, Any]", json.loads(written(begun(self), self.usage, self.cost, self.at))
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CostRecord:
@@ -93,38 +94,27 @@ _FIXED: Final = (
     *("agent", "model", "served", "provider", "source", "estimated", "tier", "path", "branch"),
 )
 _TOKENS: Final = tuple(each.name for each in fields(Usage))
-#: Read at once, as this is done for each model call.
-_fixed: Final = attrgetter(*_FIXED)
 _tokens: Final = attrgetter(*_TOKENS)
 
 
-def written(records: Sequence[CostRecord]) -> str:
-    """Return records as they are kept on events: as text, since ADK copies all else many times."""
-    return f"[{', '.join(map(_written, records))}]"
+def begun(record: CostRecord) -> str:
+    """Return the beginning of a record as text, which takes the longest to write."""
+    kept = {name: each for name in _FIXED if (each := getattr(record, name))}
+    if record.served == record.model:
+        kept.pop("served", None)
+    return json.dumps({"agent": record.agent, "model": record.model} | kept)[:-1] + ", "
 
 
-def _written(record: CostRecord) -> str:
-    """One record, what is at its default left out."""
-    counts = _tokens(record.usage)
-    tokens = dict(compress(zip(_TOKENS, counts, strict=True), counts))
-    cost = record.cost
+def written(begun: str, usage: Usage, cost: Money | Unknown, at: float) -> str:
+    """Return a record as text, without what is at its default: ADK copies all else many times."""
+    counts = _tokens(usage)
+    tokens = str(dict(compress(zip(_TOKENS, counts, strict=True), counts))).replace("'", '"')
     if isinstance(cost, Unknown):
         price = f'"unknown": {json.dumps(cost.reason)}'
     else:
         price = f'"usd": "{cost.usd!s}"'
-    at = f'"at": {record.at!r}, ' if record.at else ""
-    usage = str(tokens).replace("'", '"')
-    return f'{_begun(*_fixed(record))}{at}"usage": {usage}, {price}}}'
-
-
-@lru_cache(maxsize=1024)
-def _begun(*fixed: Any) -> str:
-    """The beginning of a record, which takes the longest to write."""
-    made = dict(zip(_FIXED, fixed, strict=True))
-    kept = {name: each for name, each in made.items() if each or name in ("agent", "model")}
-    if made["served"] == made["model"]:
-        del kept["served"]
-    return json.dumps(kept)[:-1] + ", "
+    when = f'"at": {at!r}, ' if at else ""
+    return f'{begun}{when}"usage": {tokens}, {price}}}'
 
 
 def records_on(event: AgentEvent) -> list[CostRecord] | None:

@@ -31,7 +31,7 @@ _BY_TRAFFIC: Final = {
     "ON_DEMAND_PRIORITY": "priority",
     "PROVISIONED_THROUGHPUT": "provisioned throughput",
 }
-_STANDARD: Final = (None, "", "standard", "unspecified")
+_STANDARD: Final = ("", "standard", "unspecified")
 
 
 class Spent(NamedTuple):
@@ -167,9 +167,12 @@ class Watched:
             return None
         served: str = "" if said is None else said.model_version or ""
         if len(responses) == 1:  # as nearly always
-            usage = Usage.from_genai(responses[0].usage_metadata)
+            told = responses[0].usage_metadata
+            usage = Usage.from_genai(told)
             if usage is not None and (usage.output or usage.total):
-                return Spent(usage, False, served, _tier(request, said))
+                plain = getattr(told, "traffic_type", None) is None
+                tier = service_tier(request) if plain else _tier(request, said)
+                return Spent(usage, False, served, tier)
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
         if usage is not None and usage.total:
@@ -291,7 +294,11 @@ def names_of(model: str, served: str) -> Sequence[str]:
 
 def service_tier(request: Any) -> str | None:
     """Return the service tier that a request asks for; None is the standard one."""
-    return _tier(request)
+    asked: Any = getattr(request.config, "service_tier", None)
+    if asked is None:
+        return None
+    word = str(getattr(asked, "value", asked)).lower()
+    return None if word in _STANDARD else word
 
 
 def _tier(request: Any, *reported: Any) -> str | None:
@@ -300,9 +307,7 @@ def _tier(request: Any, *reported: Any) -> str | None:
         traffic = getattr(each.usage_metadata, "traffic_type", None)
         if traffic is not None and (word := _BY_TRAFFIC.get(getattr(traffic, "value", traffic))):
             return None if word == "standard" else word
-    asked: Any = getattr(request.config, "service_tier", None)
-    word = asked and str(getattr(asked, "value", asked)).lower()
-    return None if word in _STANDARD else word
+    return service_tier(request)
 
 
 class Models:

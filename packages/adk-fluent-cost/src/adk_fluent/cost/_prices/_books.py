@@ -20,6 +20,7 @@ from adk_fluent.extend import describe
 from adk_fluent.protocol import Money, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from decimal import Decimal
 
     from adk_fluent.protocol import PriceBook, Usage
@@ -261,19 +262,21 @@ class PriceBooks:
             unknown = unknown or made
         return Quote(unknown or Unknown(f"no price of {model!r}"))
 
-    def row(self, model: str, day: date, tier: str) -> tuple[Price, str] | None:
-        """Return the prices that hold for a model all day, and which book has them.
+    def of_day(
+        self, model: str, day: date, tier: str | None
+    ) -> tuple[Callable[[Usage], Decimal] | None, str]:
+        """Return what calls of a model cost all day, in USD, and which book says so.
 
         None where there are none, or a book has to be asked each time: others than tables may say
         another price for each call.
         """
         for book, (_, source) in zip(self.books, self._asked, strict=True):
             if not isinstance(book, PriceTable) or type(book).price is not PriceTable.price:
-                return None
+                break
             row = book.row(model, day)
-            if isinstance(row, Price) and tier in row.multipliers:
-                return row, source
-        return None
+            if isinstance(row, Price) and (usd := row.of_tier(tier)) is not None:
+                return usd, source
+        return None, ""
 
 
 def _failed(source: str, model: str, how: str) -> Quote:
@@ -311,8 +314,9 @@ def price_books(given: Prices | None = None) -> PriceBooks:
         own = PriceTable.from_yaml(given)
     elif isinstance(given, Mapping):
         own = PriceTable(cast("Mapping[str, Any]", given))
-    own = [] if own is None else own if isinstance(own, Iterable) else [own]
-    return PriceBooks([*cast("Iterable[PriceBook]", own), *default_books()])
+    if not isinstance(own, Iterable):
+        own = [] if own is None else [own]
+    return PriceBooks([*own, *default_books()])
 
 
 class GenaiPrices:
