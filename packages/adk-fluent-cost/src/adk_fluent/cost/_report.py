@@ -2,21 +2,140 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from itertools import compress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.cost._errors import PriceError, must_be
 from adk_fluent.cost._prices._books import price_books
-from adk_fluent.cost._records import CostRecord, records_on
 from adk_fluent.cost._requests import Spent, quoted
 from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
+    from adk_fluent.protocol import AnyMiddleware
+
+
+#: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
+KEY: Final = "adk_fluent_cost"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostRecord:
+    """What one request to a model took, and what that cost.
+
+    Attributes:
+        agent: The agent for whose sake the model was asked.
+        model: The model that was asked.
+        served: The model that answered, as it says itself; the same as `model` where it does not.
+        provider: Who provides the model.
+        usage: The tokens.
+        cost: The price; `Unknown` with the reason where nobody knows it.
+        source: The price book that says so; "" for an unknown price.
+        estimated: The model has not reported its tokens: they are estimated from the texts.
+        tier: The service tier; None is the standard one.
+        path: Position of the step in the pipeline; see `AgentEvent.path`.
+        branch: ADK's branch, dotted.
+        at: Seconds since 1970.
+    """
+
+    agent: str
+    model: str
+    served: str
+    provider: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cost: Money | Unknown = field(default_factory=Money)
+    source: str = ""
+    estimated: bool = False
+    tier: str | None = None
+    path: str = ""
+    branch: str = ""
+    at: float = 0.0
+
+    def but(self, **changes: Any) -> CostRecord:
+        """Return a record with other values: `dataclasses.replace` takes ten times as long."""
+        made = object.__new__(CostRecord)
+        vars(made).update(vars(self), **changes)
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON data, what is at its default left out."""
+        return cast(
+            "dict[str, Any]", json.loads(written(begun(self), self.usage, self.cost, self.at))
+        )
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CostRecord:
+        """Return the record that `to_dict` was called on.
+
+        Raises:
+            ValueError: The data is no record.
+        """
+        try:
+            named = (*_FIXED, "at")
+            made: dict[str, Any] = {name: data[name] for name in named if name in data}
+            made.setdefault("served", made["model"])
+            tokens = {name: int(n) for name, n in data["usage"].items() if name in _TOKENS}
+            cost = Unknown(data["unknown"]) if "unknown" in data else Money(Decimal(data["usd"]))
+            return cls(**made, usage=Usage(**tokens), cost=cost)
+        except (AttributeError, InvalidOperation, KeyError, TypeError) as error:
+            raise ValueError(f"this is no record of costs: {error!r}") from error
+
+
+#: What the records of a step have in common, with few exceptions.
+_FIXED: Final = (
+    *("agent", "model", "served", "provider", "source", "estimated", "tier", "path", "branch"),
+)
+_TOKENS: Final = tuple(each.name for each in fields(Usage))
+_tokens: Final = attrgetter(*_TOKENS)
+
+
+def begun(record: CostRecord) -> str:
+    """Return the beginning of a record as text, which takes the longest to write."""
+    kept = {name: each for name in _FIXED if (each := getattr(record, name))}
+    if record.served == record.model:
+        kept.pop("served", None)
+    return json.dumps({"agent": record.agent, "model": record.model} | kept)[:-1] + ", "
+
+
+def written(begun: str, usage: Usage, cost: Money | Unknown, at: float) -> str:
+    """Return a record as text, without what is at its default: ADK copies all else many times."""
+    counts = _tokens(usage)
+    tokens = str(dict(compress(zip(_TOKENS, counts, strict=True), counts))).replace("'", '"')
+    if isinstance(cost, Unknown):
+        price = f'"unknown": {json.dumps(cost.reason)}'
+    else:
+        price = f'"usd": "{cost.usd!s}"'
+    when = f'"at": {at!r}, ' if at else ""
+    return f'{begun}{when}"usage": {tokens}, {price}}}'
+
+
+def records_on(event: AgentEvent) -> list[CostRecord] | None:
+    """Return the records that an event holds; None when nobody has attributed its costs."""
+    text: Any = event.custom_metadata.get(KEY)
+    if not isinstance(text, str):
+        return None
+    try:
+        kept: Any = json.loads(text)
+    except ValueError:
+        return []
+    return list(_valid(cast("list[Any]", kept))) if isinstance(kept, list) else []
+
+
+def _valid(kept: list[Any]) -> Iterator[CostRecord]:
+    """The records; what clients have put there is none, and is no reason to fail."""
+    for each in kept:
+        try:
+            yield CostRecord.from_dict(each)
+        except ValueError:
+            continue
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +212,8 @@ class CostReport:
         Raises:
             PriceError: It is no record.
         """
-        must_be(CostRecord, record, "CostReport.add takes a record of costs", error=PriceError)
+        if type(record) is not CostRecord:  # asked for each model call
+            must_be(CostRecord, record, "CostReport.add takes a record of costs", error=PriceError)
         self.records.append(record)
 
     @property
@@ -282,4 +402,25 @@ def _reported(event: AgentEvent, books: PriceBooks) -> Iterator[CostRecord]:
 def _again(record: CostRecord, books: PriceBooks) -> CostRecord:
     spent = Spent(record.usage, record.estimated, record.served, record.tier)
     quote = quoted(books, record.model, spent, datetime.fromtimestamp(record.at, UTC))
-    return replace(record, cost=quote.money, source=quote.source)
+    return record.but(cost=quote.money, source=quote.source)
+
+
+class CostOption:
+    """Collects what the model calls of a command cost, and prints it at its end."""
+
+    def __init__(self) -> None:
+        from adk_fluent.cost._attribution import CostAttributionMiddleware  # noqa: PLC0415  # which imports this
+
+        self._report = CostReport()
+        self._costs = CostAttributionMiddleware(on_record=self._report.add)
+
+    @property
+    def middlewares(self) -> Sequence[AnyMiddleware]:
+        """What stands around each run."""
+        return (self._costs,)
+
+    def report(self, *, as_json: bool) -> str:
+        """Return what was spent, as a line of JSON or as Markdown."""
+        if as_json:
+            return json.dumps({"cost": self._report.to_dict()})
+        return f"\nCost: {self._report.to_markdown()}"
