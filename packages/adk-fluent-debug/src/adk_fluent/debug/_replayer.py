@@ -15,10 +15,7 @@ from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, one_of
-from adk_fluent.protocol import (
-    BackendBase,
-    Middleware,
-)
+from adk_fluent.protocol import BackendBase, Middleware
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -28,10 +25,7 @@ if TYPE_CHECKING:
     from adk_fluent.debug._run import RecordedRun
     from adk_fluent.debug._tape import Tape
     from adk_fluent.ir import ExecutionConfig, Node
-    from adk_fluent.protocol import (
-        AgentEvent,
-        RunResult,
-    )
+    from adk_fluent.protocol import AgentEvent, RunResult
 
 Data = dict[str, Any]
 OnMismatch = Literal["error", "skip", "live", "live_then_record"]

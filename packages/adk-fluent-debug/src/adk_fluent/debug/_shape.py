@@ -23,11 +23,7 @@ _MOST: Final = 1e15  # of a `Time`
 _CONTENT: Final[Shape] = {
     "role?": str,
     "parts?": [
-        {
-            "text?": str,
-            "function_call?": {"args?": dict},
-            "function_response?": {"response?": dict},
-        }
+        {"text?": str, "function_call?": {"args?": dict}, "function_response?": {"response?": dict}}
     ],
 }
 _ANSWER: Final[Shape] = {

@@ -173,8 +173,7 @@ class TimeTravel:
         app_name, user_id = (getattr(session, name, None) for name in ("app_name", "user_id"))
         if not (isinstance(id, str) and isinstance(app_name, str) and isinstance(user_id, str)):
             raise UsageError(
-                "time travel takes a session, or the result of a run in it",
-                found=describe(session),
+                "time travel takes a session, or the result of a run in it", found=describe(session)
             )
         found = await self._service.get_session(app_name=app_name, user_id=user_id, session_id=id)
         if found is None:

@@ -43,8 +43,7 @@ def check_test(target: str, name: str) -> None:
     source, _, attribute = target.rpartition(":")
     if not source or not attribute:
         raise UsageError(
-            "to_pytest(target=...) takes module:attribute or path.py:attribute",
-            found=repr(target),
+            "to_pytest(target=...) takes module:attribute or path.py:attribute", found=repr(target)
         )
 
 
