@@ -9,9 +9,8 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._content import mapped, payloads, without_content
 from adk_fluent.debug._recording import Recording
-from adk_fluent.debug._redaction import Redact, Redaction
+from adk_fluent.debug._redaction import Redact, Redaction, mapped, payloads, without_content
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from adk_fluent.debug._file import Stream
     from adk_fluent.debug._run_recorder import RunRecorder
-    from adk_fluent.debug._stream import Stream
 
 Data = dict[str, Any]
 
@@ -154,7 +153,7 @@ class Recorder(Middleware):
         if self._file is not None and self._stream is None:
             from pathlib import Path  # noqa: PLC0415  # slow to import, and seldom needed
 
-            from adk_fluent.debug._stream import Stream  # noqa: PLC0415  # the same
+            from adk_fluent.debug._file import Stream  # noqa: PLC0415  # the same
 
             self._stream = Stream(
                 Path(self._file),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import keyword
+import os
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._compare import counted
+from adk_fluent.debug._diff import counted
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._file import (
     FORMAT,
@@ -24,18 +26,17 @@ from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
-    from adk_fluent.debug._interactions import LLMInteraction, RemoteInteraction, ToolInteraction
+    from adk_fluent.debug._run import LLMInteraction, RemoteInteraction, ToolInteraction
     from adk_fluent.protocol import AgentEvent
 
-_ADK_FILE: Final = "generated-recordings.yaml"
-
 Data = dict[str, Any]
+
+_ADK_FILE: Final = "generated-recordings.yaml"
 
 
 class Recording:
@@ -305,9 +306,7 @@ class Recording:
                 events.
             RecordingFileError: The file cannot be written.
         """
-        from adk_fluent.debug import _to_pytest  # noqa: PLC0415  # seldom needed
-
-        _to_pytest.check_test(target, name)
+        _check_test(target, name)
         if not self.captures_content:
             raise UsageError(
                 "this recording cannot be replayed: it holds no content",
@@ -318,7 +317,7 @@ class Recording:
         if self.path is None:
             self.save(file.with_suffix(".json"))
         assert self.path is not None  # noqa: S101  # just saved
-        _to_pytest.write_test(file, target, name, self.path)
+        _write_test(file, target, name, self.path)
         return file
 
 
@@ -344,3 +343,62 @@ def _path(path: str | os.PathLike[str]) -> Path:
     from pathlib import Path  # noqa: PLC0415  # slow to import
 
     return Path(path)
+
+
+_TEST: Final = '''\
+"""Replays {file}: no model is asked, and no tool runs."""
+
+from pathlib import Path
+
+from adk_fluent.cli import load
+from adk_fluent.debug import Recording, replay
+
+HERE = Path(__file__).parent
+
+
+def {name}() -> None:
+    recording = Recording.load(HERE / {file!r})
+    report = replay(load({target}), recording)
+    assert report.ok, report.summary
+'''
+
+
+def _check_test(target: str, name: str) -> None:
+    """Refuse a test that pytest could not collect, or that could not find its pipeline.
+
+    Raises:
+        UsageError: The target or the name is of no use.
+    """
+    if not name.isidentifier() or keyword.iskeyword(name) or not name.startswith("test"):
+        raise UsageError(
+            "to_pytest(name=...) takes a name that pytest collects",
+            found=repr(name),
+            help="such as test_refund",
+        )
+    source, _, attribute = target.rpartition(":")
+    if not source or not attribute:
+        raise UsageError(
+            "to_pytest(target=...) takes module:attribute or path.py:attribute", found=repr(target)
+        )
+
+
+def _write_test(file: Path, target: str, name: str, recording: Path) -> None:
+    """Write the test.
+
+    Raises:
+        RecordingFileError: The file cannot be written.
+    """
+    source, _, attribute = target.rpartition(":")
+    loaded = repr(target)
+    if source.endswith(".py"):
+        loaded = f'f"{{HERE / {_relative(_path(source), file.parent)!r}}}:{attribute}"'
+    beside = _relative(recording, file.parent)
+    with writing(file, "test"):
+        write(file, _TEST.format(file=beside, name=name, target=loaded))
+
+
+def _relative(path: Path, start: Path) -> str:
+    try:
+        return _path(os.path.relpath(path, start)).as_posix()
+    except ValueError:  # on another drive
+        return path.resolve().as_posix()

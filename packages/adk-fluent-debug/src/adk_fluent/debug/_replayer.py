@@ -8,7 +8,7 @@ from contextlib import ExitStack, aclosing
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from adk_fluent.debug._compare import counted
+from adk_fluent.debug._diff import counted
 from adk_fluent.debug._errors import UnusedInteractionsError
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from typing import Self
 
-    from adk_fluent.debug._interactions import Interaction
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import Interaction, RecordedRun
     from adk_fluent.debug._tape import Tape
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import AgentEvent, RunResult
@@ -209,7 +208,7 @@ class ReplayerBackend(BackendBase[Any]):
         """
         unused = self.unused
         if unused:
-            from adk_fluent.debug._interactions import called  # noqa: PLC0415  # slow to import
+            from adk_fluent.debug._run import called  # noqa: PLC0415  # slow to import
 
             path = self.recording.path
             name = "the recording" if path is None else path.name

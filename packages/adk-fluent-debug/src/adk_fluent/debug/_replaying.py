@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.debug._compare import first_difference, shown
-from adk_fluent.debug._diff import OURS, EventDiff, diff_events
+from adk_fluent.debug._diff import OURS, EventDiff, diff_events, first_difference, shown
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
-from adk_fluent.debug._interactions import called
 from adk_fluent.debug._recording import check_has_events
 from adk_fluent.debug._replayer import OnMismatch, ReplayerBackend, ToolMode
+from adk_fluent.debug._run import called
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, run_sync
 from adk_fluent.ir import Node
@@ -20,10 +19,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from adk_fluent.debug._interactions import Interaction
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redact
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import Interaction, RecordedRun
     from adk_fluent.ir import ExecutionConfig
     from adk_fluent.protocol import AgentEvent, Answer, RunResult
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adk_fluent.debug import _adk
-from adk_fluent.debug._pipeline import pipeline_data
+from adk_fluent.debug._run import pipeline_data
 from adk_fluent.extend import is_journal_key, json_safe
 from adk_fluent.protocol import Middleware, Sink
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._pipeline import check_pipeline, pipeline_data
+from adk_fluent.debug._run import check_pipeline, pipeline_data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, json_safe
 from adk_fluent.protocol import Middleware, ModelReply, RemoteReply
