@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._redaction import forms_of, mapped, payloads, without_content
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
-#: A type; a list of one shape; several shapes, for a list of just these; or the shapes of what may
+#: A type; a list of one shape; a tuple of one, for a list of as many; or the shapes of what may
 #: stand under some keys. It must stand there if the key ends with an exclamation mark, and may be
 #: null if it ends with a question mark.
 Shape = type | list[Any] | tuple[Any, ...] | dict[str, Any]
@@ -105,85 +105,52 @@ _FILE: Final[Shape] = {
 }
 
 
-class _Fault(NamedTuple):
-    """What is of another shape: where, what is to stand there, and what does."""
+def _schema(shape: Shape) -> Any:
+    """A shape as pydantic's core checks it."""
+    from pydantic_core import core_schema as core  # noqa: PLC0415  # slow to import
 
-    path: str
-    wanted: str
-    found: str
-
-
-def check_shape(data: Data, path: str) -> None:
-    """Refuse what has not the shape of a recording.
-
-    Args:
-        data: What stands in a file.
-        path: What errors call the file.
-
-    Raises:
-        RecordingFileError: Something in it is of another type, or missing.
-    """
-    _check(data, _FILE, path, "")
-    for number, run in enumerate(data["runs"]):
-        for at, entry in enumerate(run["tape"]):
-            here = f"runs[{number}].tape[{at}]"
-            kind = next((each for each in _KINDS if each in entry), None)
-            if kind is None:
-                keys = ", ".join(entry)
-                raise RecordingFileError(
-                    "this is no entry of a tape", path=path, field=here, found=f"keys {keys}"
-                )
-            _check(entry, _ENTRY | _KINDS[kind], path, here)
-
-
-def _check(value: Any, shape: Shape, path: str, here: str) -> None:
-    fault = _fault(value, shape)
-    if fault is not None:
-        field = f"{here}{fault.path}".lstrip(".")
-        name = field.rpartition(".")[2]
-        what = f"{name!r} is {fault.wanted}"
-        raise RecordingFileError(what, path=path, field=field, found=fault.found)
-
-
-def _fault(value: Any, shape: Shape) -> _Fault | None:
     if isinstance(shape, dict):
-        return _fault_of_mapping(value, shape)
+        fields: dict[str, Any] = {}
+        for key, inner in shape.items():
+            made = _schema(inner)
+            fields[key.rstrip("!?")] = core.typed_dict_field(
+                core.nullable_schema(made) if key.endswith("?") else made, required=key[-1] == "!"
+            )
+        return core.typed_dict_schema(fields, extra_behavior="ignore")
     if isinstance(shape, list | tuple):
-        return _fault_of_list(value, shape)
+        count = len(shape) if isinstance(shape, tuple) else None
+        return core.list_schema(_schema(shape[0]), min_length=count, max_length=count, strict=True)
     if shape is Time:
-        fits, wanted = isinstance(value, int | float) and -_MOST <= value <= _MOST, "a number"
-    else:
-        fits, wanted = isinstance(value, shape), f"of type {shape.__name__}"
-    if fits and (shape is bool or not isinstance(value, bool)):
-        return None
-    return _Fault("", wanted, describe(value))
+        return core.float_schema(ge=-_MOST, le=_MOST, allow_inf_nan=False, strict=True)
+    if shape in {int, bool}:
+        return core.int_schema(strict=True) if shape is int else core.bool_schema(strict=True)
+    return core.is_instance_schema(shape)  # half a character may stand in a text
 
 
-def _fault_of_list(value: Any, shape: list[Any] | tuple[Any, ...]) -> _Fault | None:
-    if not isinstance(value, list):
-        return _Fault("", "a list", describe(value))
-    items = cast("list[Any]", value)
-    if isinstance(shape, tuple) and len(items) != len(shape):
-        return _Fault("", f"a list of {len(shape)}", f"a list of {len(items)}")
-    for at, each in enumerate(items):
-        if (fault := _fault(each, shape[at if isinstance(shape, tuple) else 0])) is not None:
-            return fault._replace(path=f"[{at}]{fault.path}")
-    return None
+@cache
+def _validator(kind: str) -> Any:
+    """What checks an entry of a kind, or else a whole file."""
+    from pydantic_core import SchemaValidator  # noqa: PLC0415  # the same
+
+    return SchemaValidator(_schema(_ENTRY | _KINDS[kind] if kind else _FILE))
 
 
-def _fault_of_mapping(value: Any, shape: Data) -> _Fault | None:
-    if not isinstance(value, dict):
-        return _Fault("", "a mapping", describe(value))
-    rows = cast("Data", value)
-    for key, inner in shape.items():
-        name = key.rstrip("!?")
-        if name in rows:
-            fault = _fault(rows[name], inner)
-            if fault is not None and not (rows[name] is None and key.endswith("?")):
-                return fault._replace(path=f".{name}{fault.path}")
-        elif key.endswith("!"):
-            return _Fault(f".{name}", "missing", "nothing")
-    return None
+def _check(value: Any, kind: str, path: str, here: str = "") -> None:
+    from pydantic_core import ValidationError  # noqa: PLC0415  # the same
+
+    try:
+        _validator(kind).validate_python(value)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        steps = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault["loc"])
+        place = "".join(steps)
+        field = f"{here}{place}".lstrip(".")
+        raise RecordingFileError(
+            f"{field.rpartition('.')[2]!r} does not fit: {fault['msg']}",
+            path=path,
+            field=field,
+            found=describe(fault["input"]),
+        ) from error
 
 
 FORMAT: Final = "adk-fluent-recording"
@@ -284,19 +251,24 @@ def check(data: Any, path: str) -> None:
         )
     from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
 
-    check_shape(cast("Data", data), path)
+    _check(data, "", path)
     for number, run in enumerate(cast("Data", data)["runs"]):
         for at, entry in enumerate(run["tape"]):
-            if "event" in entry:
-                try:
+            here = f"runs[{number}].tape[{at}]"
+            kind = next((each for each in _KINDS if each in entry), None)
+            if kind is None:
+                found = f"keys {', '.join(entry)}"
+                raise RecordingFileError(
+                    "this is no entry of a tape", path=path, field=here, found=found
+                )
+            _check(entry, kind, path, here)
+            try:
+                if kind == "event":
                     AgentEvent.from_dict(entry["event"])
-                except TypeError as error:
-                    raise RecordingFileError(
-                        "this is no event",
-                        path=path,
-                        field=f"runs[{number}].tape[{at}].event",
-                        found=str(error),
-                    ) from error
+            except TypeError as error:
+                raise RecordingFileError(
+                    "this is no event", path=path, field=f"{here}.event", found=str(error)
+                ) from error
 
 
 # --- files of lines ------------------------------------------------------------------------------
