@@ -52,7 +52,7 @@ def look(data: Any, like: Recording) -> bool:
         text_of(recording)
         data_of(recording)
         html_page(recording, like)
-        assert recording.state_snapshots
+        list(recording.state_snapshots)
         recording.to_json()
     except AdkFluentError:
         pass

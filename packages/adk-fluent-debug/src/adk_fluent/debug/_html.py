@@ -14,18 +14,9 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from adk_fluent.debug import _show
 from adk_fluent.debug._diff import COST, counted, diff_events, first_difference, lane_of, shown
 from adk_fluent.debug._run import LLMInteraction, RemoteInteraction, ToolInteraction
-from adk_fluent.debug._show import (
-    SHOWN,
-    arguments,
-    cut,
-    duration,
-    error_text,
-    event_lines,
-    rows,
-    said,
-)
 from adk_fluent.extend import provided
 from adk_fluent.protocol import AgentEvent, Money, Unknown
 
@@ -188,7 +179,7 @@ class PageData:
     # --- a run ---------------------------------------------------------------------------------
 
     def _add_run(self, number: int, run: RecordedRun) -> None:
-        length, status, message = duration(run), run.status or "cut off", said(run)
+        length, status, message = _show.duration(run), run.status or "cut off", _show.said(run)
         offset = self._end + (length * _GAP if number else 0)
         self._end = offset + max([length, *(each["end"] for each in run.spans)])
         head: Data = {
@@ -197,13 +188,13 @@ class PageData:
             "start": offset,
             "end": self._end,
             "status": "error" if run.status in {"", "failed"} else "ok",
-            "summary": f"{status}, {cut(message, _SUMMARY)}" if message else status,
+            "summary": f"{status}, {_show.cut(message, _SUMMARY)}" if message else status,
             "state": [] if run.state is None else self._state({}, run.state),
         }
         self.rows.append(head)
         noted, costs = self._costs.are_noted(run), list[Cost]()
         state, waits = None if run.state is None else dict(run.state), _first_fragments(run)
-        for lane, span in rows(run):
+        for lane, span in _show.rows(run):
             row, what = self._row(span, offset, lane.name), span.what
             cost = None
             if isinstance(what, LLMInteraction):
@@ -233,7 +224,7 @@ class PageData:
             how = "as recorded" if noted else "by the price book installed here"
             head["figures"].append(["cost", f"{total}, {how}"])
         if run.data.get("error"):
-            head["error"] = error_text(run.data["error"])
+            head["error"] = _show.error_text(run.data["error"])
         answers = json_text(run.answers) if run.answers else ""
         head["sections"] = self._sections(("user", told(run.message)), ("answers", answers))
 
@@ -286,8 +277,8 @@ class PageData:
         row["sections"] = self._sections(("answer", answer))
 
     def _add_tool(self, row: Data, call: ToolInteraction) -> None:
-        how = "" if call.error or call.cancelled else f" → {cut(call.result)}"
-        row["summary"] = f"{call.tool_name}({arguments(call.args)}){how}"
+        how = "" if call.error or call.cancelled else f" → {_show.cut(call.result)}"
+        row["summary"] = f"{call.tool_name}({_show.arguments(call.args)}){how}"
         wrote: Data = call.effects.get("state_delta") or {}
         effects = {key: each for key, each in call.effects.items() if key != "state_delta"}
         row["sections"] = self._sections(
@@ -307,8 +298,12 @@ class PageData:
         )
 
     def _add_event(self, row: Data, span: Span, event: AgentEvent, state: Data | None) -> None:
-        row["summary"] = " · ".join([*_calls(event), *event_lines(event, span)]) or "says nothing"
-        rest = event_lines(replace(event, content=None, state_delta={}), replace(span, error=""), 0)
+        row["summary"] = (
+            " · ".join([*_calls(event), *_show.event_lines(event, span)]) or "says nothing"
+        )
+        rest = _show.event_lines(
+            replace(event, content=None, state_delta={}), replace(span, error=""), 0
+        )
         data = {k: v for k, v in event.to_dict().items() if k not in {"content", "state_delta"}}
         row["sections"] = self._sections(
             ("says", event.content or ""),
@@ -386,7 +381,7 @@ def told(content: Data | None) -> str:
 
 def _part(part: Data) -> str:
     if (call := part.get("function_call")) is not None:
-        return f"{call.get('name')}({arguments(call.get('args') or {}, 0)})"
+        return f"{call.get('name')}({_show.arguments(call.get('args') or {}, 0)})"
     if (answer := part.get("function_response")) is not None:
         return f"{answer.get('name')} → {json_text(answer.get('response'))}"
     if isinstance(part.get("text"), str):
@@ -394,11 +389,11 @@ def _part(part: Data) -> str:
     return json_text(part)
 
 
-def _calls(event: AgentEvent, limit: int = SHOWN) -> Iterator[str]:
+def _calls(event: AgentEvent, limit: int = _show.SHOWN) -> Iterator[str]:
     for call in event.tool_calls:
-        yield f"calls {call.tool_name}({arguments(dict(call.args), limit)})"
+        yield f"calls {call.tool_name}({_show.arguments(dict(call.args), limit)})"
     for each in event.tool_responses:
-        yield f"{each.tool_name} → {cut(each.result, limit)}"
+        yield f"{each.tool_name} → {_show.cut(each.result, limit)}"
 
 
 def json_text(value: Any) -> str:

@@ -7,20 +7,9 @@ import keyword
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.debug import _file
 from adk_fluent.debug._diff import counted
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._file import (
-    FORMAT,
-    VERSION,
-    check,
-    checksum,
-    decoded,
-    is_cut_off,
-    is_stream,
-    unstreamed,
-    write,
-    writing,
-)
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
@@ -145,12 +134,12 @@ class Recording:
     def to_json(self) -> str:
         """What stands in its file."""
         body: Data = {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": _file.FORMAT,
+            "version": _file.VERSION,
             "metadata": self.metadata,
             "runs": [run.data for run in self.runs],
         }
-        head = {"format": FORMAT, "version": VERSION, "checksum": checksum(body)}
+        head = {"format": _file.FORMAT, "version": _file.VERSION, "checksum": _file.checksum(body)}
         return json.dumps({**head, **body}, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -165,7 +154,7 @@ class Recording:
         """
         file = _path(path)
         try:
-            text = decoded(file.read_bytes())
+            text = _file.decoded(file.read_bytes())
         except (OSError, UnicodeDecodeError) as error:
             found = getattr(error, "strerror", None) or "it is not UTF-8"
             raise RecordingFileError(
@@ -187,21 +176,21 @@ class Recording:
             RecordingFileError: It is no recording, or of a newer version.
         """
         try:
-            data: Any = unstreamed(text, path) if is_stream(text) else json.loads(text)
+            data: Any = _file.unstreamed(text, path) if _file.is_stream(text) else json.loads(text)
         except RecordingFileError:
             raise
         except (ValueError, RecursionError) as error:
-            whole = "it ends too early" if is_cut_off(text, error) else str(error)
+            whole = "it ends too early" if _file.is_cut_off(text, error) else str(error)
             raise RecordingFileError(
                 "this is no recording: it is not JSON",
                 path=path,
                 found=whole,
                 help="take a file that Recorder.save(...) has written",
             ) from error
-        check(data, path)
+        _file.check(data, path)
         made = cls([RecordedRun(each) for each in data["runs"]], data["metadata"])
         body = {key: value for key, value in data.items() if key != "checksum"}
-        made.edited = not is_stream(text) and data.get("checksum") != checksum(body)
+        made.edited = not _file.is_stream(text) and data.get("checksum") != _file.checksum(body)
         if made.edited:
             from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
 
@@ -335,8 +324,8 @@ def check_has_events(recording: Recording) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    with writing(file):
-        write(file, text)
+    with _file.writing(file):
+        _file.write(file, text)
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
@@ -393,8 +382,8 @@ def _write_test(file: Path, target: str, name: str, recording: Path) -> None:
     if source.endswith(".py"):
         loaded = f'f"{{HERE / {_relative(_path(source), file.parent)!r}}}:{attribute}"'
     beside = _relative(recording, file.parent)
-    with writing(file, "test"):
-        write(file, _TEST.format(file=beside, name=name, target=loaded))
+    with _file.writing(file, "test"):
+        _file.write(file, _TEST.format(file=beside, name=name, target=loaded))
 
 
 def _relative(path: Path, start: Path) -> str:

@@ -7,66 +7,30 @@ import time
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
 from adk_fluent.debug._run import pipeline_data
 from adk_fluent.extend import is_journal_key, json_safe
-from adk_fluent.protocol import Middleware, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from adk_fluent.debug._recorder import Recorder
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import (
-        AgentEvent,
-        AgentReply,
-        ModelCall,
-        ModelReply,
-        NextModel,
-        NextRemote,
-        NextRun,
-        NextTool,
-        RemoteCall,
-        RemoteReply,
-        RunCall,
-        ToolCall,
-    )
 
 Data = dict[str, Any]
 
 
 #: Something that happened: when (`time.perf_counter`), within which tool call, and the function
 #: that makes an entry of a tape of the rest, none of which anybody changes.
-Note = tuple[float, "tuple[Keeper, int] | None", "Callable[..., Data]", tuple[Any, ...]]
-
-
-class Keeper(Protocol):
-    """Keeps the runs that are recorded, as `Recorder` does."""
-
-    capture_content: bool
-    capture_state: bool
-    spans: bool
-
-    @property
-    def streams(self) -> bool:
-        """Whether what happens is written while it happens."""
-        ...
-
-    def went_on(self, run: RunRecorder, entry: Data | None = None) -> None:
-        """Write to the stream what a run has done, or else what is known of it."""
-
-    def begun(self, run: RunRecorder) -> None:
-        """Take in a run that has begun."""
-
-    def knows(self, session_id: str) -> bool:
-        """Whether it has recorded an earlier run of a session."""
-        ...
+Note = tuple[float, "tuple[Recorder, int] | None", "Callable[..., Data]", tuple[Any, ...]]
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Keeper, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Recorder, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
 #: The model call that the code that runs is part of: who records it, and what is known of its end.
@@ -77,13 +41,13 @@ _REQUEST: Final[ContextVar[tuple[RunRecorder, Data] | None]] = ContextVar(
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Keeper) -> bool:
+def is_within(recorder: Recorder) -> bool:
     """Whether the code that runs is part of a tool call that a recorder has."""
     within = _WITHIN.get()
     return within is not None and within[0] is recorder
 
 
-class RunRecorder(Middleware):
+class RunRecorder(p.Middleware):
     """Records one run.
 
     Args:
@@ -100,7 +64,7 @@ class RunRecorder(Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, recorder: Keeper) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self.tape: list[Note] = []
         self.status: str = ""
         self.session_id: str = ""
@@ -117,7 +81,7 @@ class RunRecorder(Middleware):
 
     # --- the run -------------------------------------------------------------------------------
 
-    def begin_run(self, call: RunCall, /) -> None:
+    def begin_run(self, call: p.RunCall, /) -> None:
         """Note what begins."""
         self._root, self._message = call.root, call.said
         self._begin(call.ctx, resumed=call.resumed)
@@ -129,7 +93,7 @@ class RunRecorder(Middleware):
             self._error = _adk.dump_error(error)
         self._recorder.went_on(self)
 
-    async def on_event(self, ctx: Any, event: AgentEvent) -> None:
+    async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
         """Keep an event."""
         if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
             return
@@ -183,7 +147,7 @@ class RunRecorder(Middleware):
 
     # --- calls ---------------------------------------------------------------------------------
 
-    async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+    async def wrap_model_call(self, call: p.ModelCall, next: p.NextModel, /) -> p.ModelReply:
         """Keep a request, the fragments of its answer, and how it ends."""
         end: Data = {"unsent": True}  # a middleware next to the model may refuse
         token = _REQUEST.set((self, end))
@@ -192,7 +156,7 @@ class RunRecorder(Middleware):
         finally:
             _REQUEST.reset(token)
 
-    async def wrap_model_request(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+    async def wrap_model_request(self, call: p.ModelCall, next: p.NextModel, /) -> p.ModelReply:
         """Note that a request is really sent; keep one that a middleware makes for itself."""
         request = _REQUEST.get()
         if request is None or request[0] is not self:
@@ -200,7 +164,7 @@ class RunRecorder(Middleware):
         request[1].pop("unsent", None)
         return await next(call)
 
-    async def _record(self, call: ModelCall, next: NextModel, end: Data) -> ModelReply:
+    async def _record(self, call: p.ModelCall, next: p.NextModel, end: Data) -> p.ModelReply:
         number = self._number()
         request = call.request
         self._add(
@@ -221,7 +185,7 @@ class RunRecorder(Middleware):
         kept: list[Any] | None = None
         try:
             reply = await next(
-                replace(call, sink=Sink(forward, call.emitted)) if call.stream else call
+                replace(call, sink=p.Sink(forward, call.emitted)) if call.stream else call
             )
             end.update(_is_late())
             kept = [_adk.keep_response(each) for each in reply.responses]
@@ -236,7 +200,7 @@ class RunRecorder(Middleware):
             self._add(_reply, number, end, kept)
         return reply
 
-    async def wrap_remote_call(self, call: RemoteCall, next: NextRemote, /) -> RemoteReply:
+    async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Keep what an agent elsewhere is asked, and the events that come of it."""
         number = self._number()
         asked = {"remote_call": number, **_place(call), "args": call.asked}
@@ -248,7 +212,7 @@ class RunRecorder(Middleware):
 
         end: Data = {}
         try:
-            reply = await next(replace(call, sink=Sink(forward)))
+            reply = await next(replace(call, sink=p.Sink(forward)))
             end = {**_is_late(), "responses": [_adk.dump_event(each) for each in reply.events]}
         except BaseException as error:
             _note_error(end, error)
@@ -257,7 +221,7 @@ class RunRecorder(Middleware):
             self._add(dict, {"reply_of": number, **end})
         return reply
 
-    async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
+    async def wrap_tool_call(self, call: p.ToolCall, next: p.NextTool, /) -> Any:
         """Keep the arguments of a tool, its result, and what it did to state and actions."""
         number = self._number()
         before = _adk.dump_actions(call.ctx.actions)
@@ -324,13 +288,13 @@ class RunRecorder(Middleware):
 class SpanRecorder(RunRecorder):
     """Records one run, and its spans."""
 
-    async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
+    async def wrap_run(self, call: p.RunCall, next: p.NextRun, /) -> p.AgentReply:
         """Keep what begins inside the run."""
         with nullcontext() if self.spans is None else self.spans.around():
             return await next(call)
 
 
-def _event(event: AgentEvent, wrote: Data) -> Data:
+def _event(event: p.AgentEvent, wrote: Data) -> Data:
     return {"event": replace(event, state_delta=wrote, raw=None).to_dict()}
 
 
@@ -350,7 +314,7 @@ def _reply(number: int, end: Data, kept: list[Any] | None) -> Data:
     return {"reply_of": number, **said, **end}
 
 
-def _place(call: RemoteCall | ToolCall) -> Data:
+def _place(call: p.RemoteCall | p.ToolCall) -> Data:
     return {"agent": call.agent, "branch": _adk.branch_of(call.ctx) or None}
 
 
