@@ -6,24 +6,24 @@ import base64
 import html
 import json
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from functools import cached_property
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug import _show
 from adk_fluent.debug._diff import COST, counted, diff_events, first_difference, lane_of, shown
 from adk_fluent.debug._run import LLMInteraction, RemoteInteraction, ToolInteraction
 from adk_fluent.extend import provided
-from adk_fluent.protocol import AgentEvent, Money, Unknown
+from adk_fluent.protocol import AgentEvent, Money
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+    from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._run import RecordedRun
     from adk_fluent.debug._show import Span
 
@@ -53,80 +53,52 @@ class Cost:
 
 
 class Costs:
-    """What that cost which was done in a recording.
+    """What that cost which was done in a recording: as was noted, or by an installed price book.
 
     Args:
         recorded_at: When it was made, as in its metadata.
     """
 
     def __init__(self, recorded_at: str) -> None:
-        try:
-            made = datetime.fromisoformat(recorded_at)
-        except ValueError:
-            made = datetime.now(UTC)
-        self._at = made if made.tzinfo else made.replace(tzinfo=UTC)
-
-    @cached_property
-    def _book(self) -> Any:
-        for each in provided("price_books"):
-            found: Any = each.object
-            return found if hasattr(found, "price") else found()
-        return None
-
-    def are_noted(self, run: RecordedRun) -> bool:
-        """Whether adk-fluent-cost has noted on the events of a run what its calls cost."""
-        return any(COST in each.custom_metadata for each in run.events)
+        self._at = datetime.now(UTC)
+        with suppress(ValueError):
+            self._at = datetime.fromisoformat(recorded_at)
+            self._at = self._at.replace(tzinfo=self._at.tzinfo or UTC)
+        books = [each.object for each in provided("price_books")]
+        self._book: Any = books[0] if books else None
+        if books and not hasattr(self._book, "price"):
+            self._book = self._book()
 
     def of_event(self, event: AgentEvent) -> Cost | None:
         """What was noted on an event; None if nothing was."""
-        text = event.custom_metadata.get(COST)
-        if text is None:
-            return None
+        text = event.custom_metadata.get(COST, "[]")
         try:
-            records: Any = json.loads(text)
-            costs = [_of_record(each) for each in cast("list[Data]", records)]
+            costs = [_of_record(each) for each in cast("list[Data]", json.loads(text))]
         except (TypeError, ValueError, KeyError, AttributeError, InvalidOperation):
             return Cost(unknown="what was noted cannot be read")
-        return sum(costs[1:], costs[0]) if costs else None
+        return sum(costs, Cost()) if costs else None
 
     def of_call(self, call: LLMInteraction) -> Cost | None:
-        """What an installed price book says of a call; None if there is none, or no tokens."""
+        """What a price book says of a call; None if there is none, or no tokens."""
         if self._book is None or call.usage is None:
             return None
         try:
             price: Any = self._book.price(call.model, call.usage, self._at)
         except Exception as error:  # noqa: BLE001  # somebody else's
-            price = Unknown(f"the price book raised {type(error).__name__}: {error}")
-        if isinstance(price, Money):
-            return Cost(price.usd)
-        return Cost(unknown=str(getattr(price, "reason", "no price")))
+            return Cost(unknown=f"the price book raised {type(error).__name__}: {error}")
+        known = isinstance(price, Money)
+        return Cost(price.usd) if known else Cost(unknown=str(getattr(price, "reason", "no price")))
 
 
 def _of_record(record: Data) -> Cost:
     if "unknown" in record:
         return Cost(unknown=str(record["unknown"]) or "no price")
     usd = Decimal(record["usd"])
-    if not usd.is_finite():
-        raise InvalidOperation(usd)
-    return Cost(usd)
+    return Cost(usd) if usd.is_finite() else Cost(unknown="what was noted cannot be read")
 
 
 _SUMMARY: Final = 200  # characters
 _GAP: Final = 0.02  # between runs on the axis, of a run
-
-
-class Recorded(Protocol):
-    """A recording, as far as a page needs it; see `Recording`."""
-
-    runs: list[RecordedRun]
-    metadata: Data
-    path: Path | None
-    edited: bool
-
-    @property
-    def events(self) -> list[AgentEvent]:
-        """The events of all runs, in order."""
-        ...
 
 
 class PageData:
@@ -144,7 +116,7 @@ class PageData:
         calls: Row and call of each model call by run, agent and branch.
     """
 
-    def __init__(self, recording: Recorded) -> None:
+    def __init__(self, recording: Recording) -> None:
         self.rows: list[Data] = []
         self.events: list[int] = []
         self.by_lane: dict[str, list[int]] = {}
@@ -192,7 +164,7 @@ class PageData:
             "state": [] if run.state is None else self._state({}, run.state),
         }
         self.rows.append(head)
-        noted, costs = self._costs.are_noted(run), list[Cost]()
+        noted, costs = any(COST in each.custom_metadata for each in run.events), list[Cost]()
         state, waits = None if run.state is None else dict(run.state), _first_fragments(run)
         for lane, span in _show.rows(run):
             row, what = self._row(span, offset, lane.name), span.what
@@ -219,7 +191,7 @@ class PageData:
         head["tokens"] = sum(each.usage.total for each in run.llm_interactions if each.usage)
         head["figures"] = self._run_figures(run, status, length, head["tokens"])
         if costs:
-            total = sum(costs[1:], costs[0])
+            total = sum(costs, Cost())
             head["cost"] = str(total) if total.usd else ""
             how = "as recorded" if noted else "by the price book installed here"
             head["figures"].append(["cost", f"{total}, {how}"])
@@ -411,7 +383,7 @@ _PACKAGE: Final = "adk_fluent.debug"
 _ESCAPED: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&"}
 
 
-def html_page(recording: Recorded, against: Recorded | None = None) -> str:
+def html_page(recording: Recording, against: Recording | None = None) -> str:
     """Return a recording as a page; the same recording gives the same page.
 
     Args:
@@ -431,7 +403,7 @@ def html_page(recording: Recorded, against: Recorded | None = None) -> str:
     )
 
 
-def _data(recording: Recorded, against: Recorded | None) -> Data:
+def _data(recording: Recording, against: Recording | None) -> Data:
     page = PageData(recording)
     if against is None:
         return {"sides": [page.to_dict()]}
