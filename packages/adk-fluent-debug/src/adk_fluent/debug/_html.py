@@ -165,12 +165,12 @@ class PageData:
         }
         self.rows.append(head)
         noted, costs = any(COST in each.custom_metadata for each in run.events), list[Cost]()
-        state, waits = None if run.state is None else dict(run.state), _first_fragments(run)
+        state = None if run.state is None else dict(run.state)
         for lane, span in _show.rows(run):
             row, what = self._row(span, offset, lane.name), span.what
             cost = None
             if isinstance(what, LLMInteraction):
-                self._add_model(row, what, waits.get(what.entry))
+                self._add_model(row, what)
                 self.calls[number, lane.agent, lane.branch].append((len(self.rows), what))
                 cost = None if noted else self._costs.of_call(what)
             elif isinstance(what, ToolInteraction):
@@ -234,7 +234,7 @@ class PageData:
         more = {"error": span.error, "tokens": span.tokens, "within": span.within}
         return made | {name: value for name, value in more.items() if value}
 
-    def _add_model(self, row: Data, call: LLMInteraction, wait: float | None) -> None:
+    def _add_model(self, row: Data, call: LLMInteraction) -> None:
         answer = "\n".join(told(each) for each in call.response_content)
         row["summary"] = answer[:_SUMMARY]
         usage = call.usage
@@ -242,9 +242,9 @@ class PageData:
             names = ("prompt", "cached", "output", "thoughts", "tool")
             shares = [f"{getattr(usage, name):,} {name}" for name in names if getattr(usage, name)]
             row["figures"].append(["tokens", f"{usage.total:,} ({', '.join(shares)})"])
-        if wait is not None:
-            count = counted(len(call.chunks), "fragment")
-            row["figures"].append(["streamed", f"{count}, the first after {milliseconds(wait)}"])
+        if call.first_chunk_ms is not None:
+            count, first = counted(len(call.chunks), "fragment"), milliseconds(call.first_chunk_ms)
+            row["figures"].append(["streamed", f"{count}, the first after {first}"])
         row["prompt"] = [[who, self._text(text)] for who, text in prompt(call.request)]
         row["sections"] = self._sections(("answer", answer))
 
@@ -311,20 +311,6 @@ class PageData:
             unknown = self._text("(not recorded)")
             return [[key, unknown, text(value)] for key, value in wrote.items()]
         return [[key, text(before.get(key)), text(value)] for key, value in wrote.items()]
-
-
-def _first_fragments(run: RecordedRun) -> dict[int, float]:
-    """Milliseconds until each model call, by its entry, had the first fragment of its answer."""
-    begun: dict[int, tuple[int, float]] = {}
-    found: dict[int, float] = {}
-    for at, entry in enumerate(run.tape):
-        time = float(entry.get("t", 0.0))
-        if "model_call" in entry:
-            begun[entry["model_call"]] = (at, time)
-        elif entry.get("chunk_of") in begun:
-            call, start = begun[entry["chunk_of"]]
-            found.setdefault(call, time - start)
-    return found
 
 
 def prompt(request: Data) -> Iterator[tuple[str, str]]:

@@ -157,6 +157,7 @@ class LLMInteraction(Interaction):
         chunks: Fragments of a streamed answer, as ADK's LlmResponse in JSON.
         responses: The answer, in the same form.
         usage: Tokens of the call; None when the model did not say.
+        first_chunk_ms: Milliseconds until the first fragment came; None if none did.
     """
 
     model: str = ""
@@ -164,6 +165,7 @@ class LLMInteraction(Interaction):
     chunks: list[Data] = field(default_factory=list[Data])
     responses: list[Data] = field(default_factory=list[Data])
     usage: Usage | None = None
+    first_chunk_ms: float | None = None
 
     @property
     def request_content(self) -> list[Data]:
@@ -216,22 +218,21 @@ def interactions(tape: Sequence[Data]) -> Iterator[Interaction]:
     chunks: dict[int, list[Data]] = {}
     for each in tape:
         if "chunk_of" in each:
-            chunks.setdefault(each["chunk_of"], []).append(each["response"])
-        elif "reply_of" in each or "result_of" in each:
-            ends[each["reply_of" if "reply_of" in each else "result_of"]] = each
+            chunks.setdefault(each["chunk_of"], []).append(each)
+        elif (of := each.get("reply_of", each.get("result_of"))) is not None:
+            ends[of] = each
     for at, entry in enumerate(tape):
         number = entry.get("model_call", entry.get("tool_call", entry.get("remote_call")))
-        if number is None:
+        end = ends.get(-1 if number is None else number, {"cancelled": True})
+        if number is None or end.get("unsent"):
             continue
-        end = ends.get(number, {"cancelled": True})
-        if end.get("unsent"):
-            continue
+        begun = entry.get("t", 0.0)
         common: Data = {
             "agent_name": entry["agent"],
             "branch": entry.get("branch"),
             "error": end.get("error"),
             "cancelled": bool(end.get("cancelled")),
-            "latency_ms": _between(entry, end),
+            "latency_ms": round(end.get("t", begun) - begun, 3),
             "entry": at,
         }
         if "tool_call" in entry:
@@ -244,16 +245,19 @@ def interactions(tape: Sequence[Data]) -> Iterator[Interaction]:
                 **common,
             )
             continue
-        common |= {"chunks": chunks.get(number, []), "responses": end.get("responses", [])}
+        parts = chunks.get(number, ())
+        common["chunks"] = [each["response"] for each in parts]
+        common["responses"] = end.get("responses", [])
         if "remote_call" in entry:
             yield RemoteInteraction(asked=entry.get("args", {}), **common)
-        else:
-            yield LLMInteraction(
-                model=entry.get("model", ""),
-                request=entry.get("request", {}),
-                usage=_usage(common["responses"]),
-                **common,
-            )
+            continue
+        yield LLMInteraction(
+            model=entry.get("model", ""),
+            request=entry.get("request", {}),
+            usage=_usage(common["responses"]),
+            first_chunk_ms=round(parts[0].get("t", begun) - begun, 3) if parts else None,
+            **common,
+        )
 
 
 def called(call: Interaction) -> str:
@@ -263,23 +267,14 @@ def called(call: Interaction) -> str:
     return f"{call.agent_name}: {'agent' if isinstance(call, RemoteInteraction) else 'model'}"
 
 
-def _between(start: Data, end: Data) -> float:
-    return round(end.get("t", start.get("t", 0.0)) - start.get("t", 0.0), 3)
-
-
 def _usage(responses: list[Data]) -> Usage | None:
     """Tokens of a call: the last count is that of all."""
-    for each in reversed(responses):
-        counts = each.get("usage_metadata")
-        if counts:
-            return Usage(
-                prompt=counts.get("prompt_token_count") or 0,
-                cached=counts.get("cached_content_token_count") or 0,
-                output=counts.get("candidates_token_count") or 0,
-                thoughts=counts.get("thoughts_token_count") or 0,
-                tool=counts.get("tool_use_prompt_token_count") or 0,
-            )
-    return None
+    found = (each["usage_metadata"] for each in reversed(responses) if each.get("usage_metadata"))
+    counts: Data | None = next(found, None)
+    names = ("prompt", "cached_content", "candidates", "thoughts", "tool_use_prompt")
+    if counts is None:
+        return None
+    return Usage(*(counts.get(f"{name}_token_count") or 0 for name in names))
 
 
 def pipeline_data(root: Node) -> Data:
