@@ -214,11 +214,7 @@ class Recording:
             RecordingFileError: The file cannot be written, or a call has no place in it.
             UsageError: The recording holds no content.
         """
-        if not self.captures_content:
-            raise UsageError(
-                "this recording cannot be written as one of ADK's: it holds no content",
-                help="record with Recorder(capture_content=True)",
-            )
+        check_content(self, "written as one of ADK's")
         from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
 
         file = _path(path)
@@ -296,11 +292,7 @@ class Recording:
             RecordingFileError: The file cannot be written.
         """
         _check_test(target, name)
-        if not self.captures_content:
-            raise UsageError(
-                "this recording cannot be replayed: it holds no content",
-                help="record with Recorder(capture_content=True)",
-            )
+        check_content(self, "replayed")
         check_has_events(self)
         file = _path(path)
         if self.path is None:
@@ -308,6 +300,20 @@ class Recording:
         assert self.path is not None  # noqa: S101  # just saved
         _write_test(file, target, name, self.path)
         return file
+
+
+def check_content(recording: Recording, use: str) -> None:
+    """Refuse a recording that cannot be used because it holds no content.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if not recording.captures_content:
+        raise UsageError(
+            f"this recording cannot be {use}: it holds no content",
+            found="it was recorded with capture_content=False",
+            help="record with Recorder(capture_content=True)",
+        )
 
 
 def check_has_events(recording: Recording) -> None:

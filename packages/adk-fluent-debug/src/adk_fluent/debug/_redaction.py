@@ -282,6 +282,11 @@ _OF_SPANS: Final = ("name", "agent", "span_id", "parent_id", "trace_id", "start"
 _OF_EVENTS: Final = frozenset(
     {"author", "branch", "path", "node", "attempt", "id", "invocation_id", "timestamp", "usage"}
 )
+_OF_BARE_EVENTS: Final = _OF_EVENTS | {
+    *("is_final", "is_partial", "transfer_to", "escalate", "discarded", "end_of_agent"),
+    "artifact_delta",
+}
+_FIGURES: Final = ("usage_metadata", "finish_reason", "model_version", "error_code")
 
 
 def payloads(run: Mapping[str, Any]) -> list[Any]:
@@ -316,40 +321,35 @@ def without_content(run: Data) -> Data:
     """A run with nothing in it that anybody has said, or written to state."""
     made = {key: each for key, each in run.items() if key not in _OF_RUNS}
     if "spans" in run:
-        made["spans"] = [
-            {key: each[key] for key in _OF_SPANS if key in each} for each in run["spans"]
-        ]
-    tape: list[Data] = []
-    for entry in run["tape"]:
-        kept = {key: each for key, each in entry.items() if key not in (*_OF_ENTRIES, "event")}
-        if "responses" in entry:
-            kept["responses"] = [_figures(each) for each in entry["responses"]]
-        if "response" in entry:
-            kept["response"] = {"partial": True}
-        if "error" in entry:
-            kept["error"] = {"type": entry["error"].get("type", ""), "message": LEFT_OUT}
-        if "event" in entry:
-            kept["event"] = _bare_event(entry["event"])
-        tape.append(kept)
-    made["tape"] = tape
+        made["spans"] = [_picked(each, _OF_SPANS) for each in run["spans"]]
+    made["tape"] = [
+        {
+            key: _BARE[key](each) if key in _BARE else each
+            for key, each in entry.items()
+            if key in _BARE or key not in _OF_ENTRIES
+        }
+        for entry in run["tape"]
+    ]
     return made
 
 
-def _figures(response: Data) -> Data:
-    names = ("usage_metadata", "finish_reason", "model_version", "error_code")
-    return {key: response[key] for key in names if key in response}
+def _picked(data: Data, names: Iterable[str]) -> Data:
+    return {key: data[key] for key in names if key in data}
 
 
 def _bare_event(event: Data) -> Data:
-    names = (
-        *(*_OF_EVENTS, "is_final", "is_partial", "transfer_to", "escalate", "discarded"),
-        *("end_of_agent", "artifact_delta"),
-    )
-    made = {key: each for key, each in event.items() if key in names}
+    made = {key: each for key, each in event.items() if key in _OF_BARE_EVENTS}
     if "state_delta" in event:
         made["state_delta"] = dict.fromkeys(event["state_delta"], LEFT_OUT)
-    for name in ("tool_calls", "tool_responses"):
-        if name in event:
-            kept = ("tool_name", "call_id")
-            made[name] = [{key: each[key] for key in kept if key in each} for each in event[name]]
+    for name in event.keys() & {"tool_calls", "tool_responses"}:
+        made[name] = [_picked(each, ("tool_name", "call_id")) for each in event[name]]
     return made
+
+
+#: What is left of what may stand in an entry.
+_BARE: Final[dict[str, Callable[[Any], Any]]] = {
+    "responses": lambda many: [_picked(each, _FIGURES) for each in many],
+    "response": lambda _: {"partial": True},
+    "error": lambda error: {"type": error.get("type", ""), "message": LEFT_OUT},
+    "event": _bare_event,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,7 @@ from adk_fluent.debug._run import pipeline_data
 from adk_fluent.extend import is_journal_key, json_safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from adk_fluent.debug._recorder import Recorder
     from adk_fluent.debug._spans_adk import Spans
@@ -195,62 +195,54 @@ class RunRecorder(p.Middleware):
         finally:
             wrote = _adk.state_written(call.ctx)  # by who stands next to the model, as a budget
             if wrote != before:
-                delta = {k: v for k, v in wrote.items() if k not in before or before[k] != v}
-                end["effects"] = json_safe({"state_delta": delta})
+                end["effects"] = json_safe({"state_delta": _changed(before, wrote)})
             self._add(_reply, number, end, kept)
         return reply
 
     async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Keep what an agent elsewhere is asked, and the events that come of it."""
         number = self._number()
-        asked = {"remote_call": number, **_place(call), "args": call.asked}
-        self._add(dict, asked)
+        self._add(dict, {"remote_call": number, **_place(call), "args": call.asked})
 
         async def forward(event: Any) -> None:
             self._add(dict, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)})
             await call.emit(event)
 
-        end: Data = {}
-        try:
+        with self._ending({"reply_of": number}) as end:
             reply = await next(replace(call, sink=p.Sink(forward)))
-            end = {**_is_late(), "responses": [_adk.dump_event(each) for each in reply.events]}
-        except BaseException as error:
-            _note_error(end, error)
-            raise
-        finally:
-            self._add(dict, {"reply_of": number, **end})
-        return reply
+            end |= {**_is_late(), "responses": [_adk.dump_event(each) for each in reply.events]}
+            return reply
 
     async def wrap_tool_call(self, call: p.ToolCall, next: p.NextTool, /) -> Any:
         """Keep the arguments of a tool, its result, and what it did to state and actions."""
         number = self._number()
         before = _adk.dump_actions(call.ctx.actions)
-        self._add(
-            dict,
-            {
-                "tool_call": number,
-                **_place(call),
-                "tool": call.name,
-                "call_id": call.call_id,
-                "args": json_safe(call.args),
-            },
-        )
+        asked = {"tool": call.name, "call_id": call.call_id, "args": json_safe(call.args)}
+        self._add(dict, {"tool_call": number, **_place(call), **asked})
         token = _WITHIN.set((self._recorder, number))
-        end: Data = {}
+        with self._ending({"result_of": number}) as end:
+            try:
+                result = await next(call)
+                end |= {**_is_late(), "result": json_safe(result)}
+                return result
+            finally:
+                _WITHIN.reset(token)
+                effects = _changed(before, _adk.dump_actions(call.ctx.actions))
+                if wrote := effects.get("state_delta"):
+                    effects["state_delta"] = _changed(before.get("state_delta", {}), wrote)
+                if effects:
+                    end["effects"] = json_safe(effects)
+
+    @contextmanager
+    def _ending(self, end: Data) -> Generator[Data]:
+        """Note how a call ends: what a block adds to that, or what it raises."""
         try:
-            result = await next(call)
+            yield end
         except BaseException as error:
             _note_error(end, error)
             raise
-        else:
-            end = {**_is_late(), "result": json_safe(result)}
         finally:
-            _WITHIN.reset(token)
-            effects = _changed(before, _adk.dump_actions(call.ctx.actions))
-            if effects:
-                end["effects"] = json_safe(effects)
-            self._add(dict, {"result_of": number, **end})
-        return result
+            self._add(dict, end)
 
     # --- as data -------------------------------------------------------------------------------
 
@@ -270,11 +262,8 @@ class RunRecorder(p.Middleware):
 
     def known(self) -> Data:
         """What is known of the run beside what has happened in it, which is left out."""
-        made: Data = {
-            "message": _adk.dump_content(self._message),
-            **(self._head or {}),
-            "status": self.status,
-        }
+        said = {"message": _adk.dump_content(self._message)}
+        made: Data = {**said, **(self._head or {}), "status": self.status}
         if self._error is not None:
             made["error"] = self._error
         if self._root is not None:
@@ -333,12 +322,7 @@ def _is_late() -> Data:
 
 
 def _changed(before: Data, after: Data) -> Data:
-    made = {key: each for key, each in after.items() if each != before.get(key)}
-    if "state_delta" in made and "state_delta" in before:
-        was = before["state_delta"]
-        delta = {k: v for k, v in after["state_delta"].items() if k not in was or was[k] != v}
-        made["state_delta"] = delta
-    return made
+    return {key: each for key, each in after.items() if key not in before or each != before[key]}
 
 
 def _state(state: Mapping[str, Any]) -> Data:
