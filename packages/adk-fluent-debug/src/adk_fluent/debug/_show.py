@@ -98,21 +98,18 @@ def lanes(run: RecordedRun) -> list[Lane]:
     done = [*_calls(run), *_events(run)]
     found: dict[tuple[str, str], Lane] = {}
     for agent, branch, span in sorted((*done, *_spans(run, done)), key=_begins):
-        key = (agent, branch)
-        found.setdefault(key, Lane(agent, branch)).spans.append(span)
+        found.setdefault((agent, branch), Lane(agent, branch)).spans.append(span)
     return list(found.values())
 
 
 def rows(run: RecordedRun) -> list[tuple[Lane, Span]]:
     """Everything in the lanes of a run, in the order in which it began."""
-    made = [(lane, span) for lane in lanes(run) for span in lane.spans]
-    return sorted(made, key=_begins)
+    return sorted(((lane, span) for lane in lanes(run) for span in lane.spans), key=_begins)
 
 
 def _begins(row: tuple[Any, ...]) -> tuple[int, bool]:
     """What orders rows, of which the span is the last; what goes on in a span begins after it."""
-    span: Span = row[-1]
-    return span.entry, span.kind != "span"
+    return row[-1].entry, row[-1].kind != "span"
 
 
 def duration(run: RecordedRun) -> float:
@@ -124,16 +121,16 @@ def _calls(run: RecordedRun) -> Iterator[_Row]:
     for call in run.interactions:
         entry = run.tape[call.entry]
         start = float(entry.get("t", 0.0))
-        usage = call.usage if isinstance(call, LLMInteraction) else None
-        kind, label = _named(call)
+        model = call if isinstance(call, LLMInteraction) else None
+        tool = call if isinstance(call, ToolInteraction) else None
         span = Span(
-            kind=kind,
-            label=label,
+            kind="model" if model else "tool" if tool else "remote",
+            label=model.model if model else tool.tool_name if tool else call.agent_name,
             start_ms=start,
             end_ms=start + call.latency_ms,
             status="cancelled" if call.cancelled else "error" if call.error else "ok",
             error=error_text(call.error),
-            tokens=usage.total if usage is not None else 0,
+            tokens=model.usage.total if model and model.usage else 0,
             what=call,
             entry=call.entry,
             within="within" in entry,
@@ -147,19 +144,19 @@ def _events(run: RecordedRun) -> Iterator[_Row]:
             continue
         event = AgentEvent.from_dict(entry["event"])
         error = event.error and {"type": event.error.code, "message": event.error.message}
-        time = float(entry.get("t", 0.0))
+        time, step = float(entry.get("t", 0.0)), event.node or event.author
         span = Span(
             kind="event",
-            label=event.node or event.author,
+            label=step,
             start_ms=time,
             end_ms=time,
-            status="ok" if error is None else "error",
+            status="error" if error else "ok",
             error=error_text(error),
             what=event,
             entry=at,
             within="within" in entry,
         )
-        yield event.node or event.author, event.branch or "", span
+        yield step, event.branch or "", span
 
 
 def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
@@ -196,14 +193,6 @@ def _agent_of(span: Data, known: dict[str, Data]) -> str:
         here = None if above in seen else known.get(above)
         seen.add(above)
     return "" if here is None else str(here["agent"])
-
-
-def _named(call: Interaction) -> tuple[Literal["model", "tool", "remote"], str]:
-    if isinstance(call, ToolInteraction):
-        return "tool", call.tool_name
-    return (
-        ("model", call.model) if isinstance(call, LLMInteraction) else ("remote", call.agent_name)
-    )
 
 
 def error_text(error: Data | None) -> str:

@@ -269,18 +269,9 @@ def _kinded(path: str, *, partial: bool) -> str:
 def _named(entry: Data) -> str:
     if "event" in entry:
         return f"the event of {entry['event']['author']!r}"
-    words = {
-        "model_call": f"the model call of {entry.get('agent')!r}",
-        "tool_call": f"the call of tool {entry.get('tool')!r}",
-        "remote_call": f"the call of remote agent {entry.get('agent')!r}",
-        "handed_in": f"an event of {entry.get('node')!r}",
-        "branch_end": f"the end of branch {entry.get('branch_end')}",
-        "expired": f"the timeout {entry.get('node')!r}",
-        "chunk_of": "a fragment of an answer",
-        "reply_of": "an answer of a model",
-        "result_of": "a result of a tool",
-    }
-    return next(words[key] for key in words if key in entry)
+    kind = next(key for key in (*_CALLS, "handed_in", "branch_end", "expired") if key in entry)
+    who = entry.get("tool") or entry.get("agent") or entry.get("node") or entry[kind]
+    return f"{kind} {who!r}"
 
 
 @dataclass(slots=True, eq=False)
