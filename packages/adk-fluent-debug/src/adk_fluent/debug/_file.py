@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._redaction import forms_of, mapped, payloads, without_content
+from adk_fluent.debug._redaction import forms_of, without_content
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
@@ -334,23 +334,15 @@ class Stream:
         file: The file; it is written over.
         metadata: What is known of all runs.
         redaction: What is taken out.
-        capture_content: Whether what was said and written is kept.
 
     Raises:
         RecordingFileError: The file cannot be written.
     """
 
-    def __init__(
-        self,
-        file: Path,
-        metadata: Mapping[str, Any],
-        redaction: Redaction,
-        *,
-        capture_content: bool,
-    ) -> None:
+    def __init__(self, file: Path, metadata: Mapping[str, Any], redaction: Redaction) -> None:
         self._file = file
         self._redaction = redaction
-        self._captures = capture_content
+        self._captures = metadata["capture_content"]
         self._secrets: set[str] = set()
         self._is_over = False
         head = {"format": FORMAT, "version": VERSION, "lines": True, "metadata": dict(metadata)}
@@ -364,8 +356,7 @@ class Stream:
             number: Which run.
             part: What is known of the run, and in ``tape`` what has happened since.
         """
-        found = {each for payload in payloads(part) for each in self._redaction.secrets(payload)}
-        new = found - self._secrets
+        new = self._redaction.secrets_of(part) - self._secrets
         self._secrets |= new
         clean = self._clean(part)
         tape = clean.pop("tape")
@@ -384,7 +375,7 @@ class Stream:
             self._is_over = True
 
     def _clean(self, part: Data) -> Data:
-        clean = mapped(part, partial(self._redaction.scrub, secrets=self._secrets))
+        clean = self._redaction.scrub_run(part, self._secrets)
         return clean if self._captures else without_content(clean)
 
     def _take_out(self, new: set[str]) -> None:

@@ -130,6 +130,17 @@ class Redaction:
         known = _any_of(secrets)
         return self._scrubbed(self.own(data), known, "")
 
+    def secrets_of(self, run: Mapping[str, Any]) -> set[str]:
+        """The `secrets` in everything of a run that may hold what nobody may see."""
+        found: set[str] = set()
+        mapped(run, lambda part: found.update(self.secrets(part)) or part)
+        return found
+
+    def scrub_run(self, run: Mapping[str, Any], secrets: Iterable[str]) -> Data:
+        """A run without credentials and these secrets; see `scrub`."""
+        known = _any_of(secrets)
+        return mapped(run, lambda part: self._scrubbed(self.own(part), known, ""))
+
     def _scrubbed(self, data: Any, known: re.Pattern[str] | None, inside: str) -> Any:
         if isinstance(data, str):
             return _clean(data, known)
@@ -289,26 +300,14 @@ _OF_BARE_EVENTS: Final = _OF_EVENTS | {
 _FIGURES: Final = ("usage_metadata", "finish_reason", "model_version", "error_code")
 
 
-def payloads(run: Mapping[str, Any]) -> list[Any]:
-    """Everything in a run that may hold what nobody may see."""
-    found: list[Any] = []
-
-    def keep(part: Any) -> Any:
-        found.append(part)
-        return part
-
-    mapped(run, keep)
-    return found
-
-
-def mapped(run: Mapping[str, Any], change: Any) -> Data:
+def mapped(run: Mapping[str, Any], change: Callable[[Any], Any]) -> Data:
     """A run with what is not ours in it changed."""
     made = {key: change(each) if key in _OF_RUNS else each for key, each in run.items()}
     made["tape"] = [_mapped_entry(entry, change) for entry in run["tape"]]
     return made
 
 
-def _mapped_entry(entry: Data, change: Any) -> Data:
+def _mapped_entry(entry: Data, change: Callable[[Any], Any]) -> Data:
     if "event" in entry:
         event: Data = entry["event"]
         theirs = change({key: each for key, each in event.items() if key not in _OF_EVENTS})
