@@ -9,9 +9,10 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.debug._errors import RecordingFileError, log_warning
 from adk_fluent.debug._redaction import forms_of, without_content
 from adk_fluent.extend import describe
+from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -249,8 +250,6 @@ def check(data: Any, path: str) -> None:
             field="version",
             help="pip install --upgrade adk-fluent-debug" if newer else "record again",
         )
-    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
-
     _check(data, "", path)
     for number, run in enumerate(cast("Data", data)["runs"]):
         for at, entry in enumerate(run["tape"]):
@@ -301,9 +300,7 @@ def unstreamed(text: str, path: str) -> Data:
                 "this is no line of a recording", path=path, field=f"line {number}"
             ) from error
     if lines and lines[-1]:
-        from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
-        LOG.warning("%s was cut off in its last line, which is left out", path)
+        log_warning("%s was cut off in its last line, which is left out", path)
     return {**made, "runs": runs}
 
 

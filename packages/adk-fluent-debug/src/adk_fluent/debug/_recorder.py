@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.debug._errors import log_warning
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction, without_content
 from adk_fluent.debug._run import RecordedRun
@@ -108,9 +109,7 @@ class Recorder(Middleware):
         """Record no further runs; that there were none is logged."""
         self._blocks.pop().close()
         if not self._runs and error[0] is None:
-            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
-            LOG.warning("no run was recorded in this block: %s", _OTHERS)
+            log_warning("no run was recorded in this block: %s", _OTHERS)
 
     def new(self) -> Any:
         """What records one run; runs that a recorded tool starts are part of its call."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug import _file
 from adk_fluent.debug._diff import counted
-from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.debug._errors import RecordingFileError, log_warning
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
@@ -192,9 +192,7 @@ class Recording:
         body = {key: value for key, value in data.items() if key != "checksum"}
         made.edited = not _file.is_stream(text) and data.get("checksum") != _file.checksum(body)
         if made.edited:
-            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
-            LOG.warning("%s was edited after it was recorded: its checksum does not fit", path)
+            log_warning("%s was edited since it was recorded: its checksum does not fit", path)
         return made
 
     def to_adk_recordings(self, path: str | os.PathLike[str]) -> Path:

@@ -9,14 +9,15 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from adk_fluent.debug._diff import counted
-from adk_fluent.debug._errors import UnusedInteractionsError
+from adk_fluent.debug._errors import UnusedInteractionsError, log_warning
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording, check_content
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.debug._run import called
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, one_of
-from adk_fluent.protocol import BackendBase, Middleware
+from adk_fluent.ir import AdkAgentNode, walk
+from adk_fluent.protocol import BackendBase, Middleware, resume_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -158,7 +159,6 @@ class ReplayerBackend(BackendBase[Any]):
         """The options of a run, in a session that is as it was when the recorded run began."""
         from adk_fluent.backends.adk import to_content  # noqa: PLC0415  # ADK, when it is used
         from adk_fluent.debug._adk import dump_content, seed  # noqa: PLC0415  # the same
-        from adk_fluent.protocol import resume_of  # noqa: PLC0415  # beside it
 
         if options.get("state") is not None or resume_of(prompt) is not None:
             return options
@@ -231,8 +231,6 @@ class ReplayerBackend(BackendBase[Any]):
         named = self._modes.keys() - {"", *recorded}
         if not named or root is None:
             return
-        from adk_fluent.ir import AdkAgentNode, walk  # noqa: PLC0415  # slow to import
-
         nodes = list(walk(root))
         tools = [each.tool for node in nodes for each in getattr(node, "tools", ())]
         if any(isinstance(node, AdkAgentNode) for node in nodes) or any(
@@ -266,9 +264,7 @@ class ReplayerBackend(BackendBase[Any]):
         left = [each for each in tape.calls if not each.used and not tape.is_cancelled(each)]
         if left:
             names = ", ".join(map(str, left))
-            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
-            LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
+            log_warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
 
 
 def _text_of(message: Data | None) -> str:
