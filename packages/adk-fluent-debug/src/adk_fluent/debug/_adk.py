@@ -277,22 +277,17 @@ def load_error(data: Mapping[str, Any]) -> Exception:
         found = getattr(found, part, None)
     args, values = data.get("args"), data.get("values")
     if isinstance(found, type) and issubclass(found, Exception) and not issubclass(found, Warning):
-        kind: type[Exception] = found
-        owner: Any = kind  # whose memory layout it has: the first of several bases need not be it
+        owner: Any = found  # whose memory layout it has: the first of several bases need not be it
         while owner.__module__ != "builtins":
             owner = owner.__base__
         try:
-            error: Exception = owner.__new__(kind)
+            error: Exception = owner.__new__(found)
             error.args = tuple(cast("list[Any]", args)) if isinstance(args, list) else ()
             vars(error).update(cast("Data", values) if isinstance(values, dict) else {})
             str(error)
-        except Exception:  # noqa: BLE001  # a class that cannot be made so
-            return _unknown(data)
-        return error
-    return _unknown(data)
-
-
-def _unknown(data: Mapping[str, Any]) -> RecordedError:
+            return error
+        except Exception:  # noqa: BLE001, S110  # a class that cannot be made so
+            pass
     type_name = str(data.get("type", ""))
     return RecordedError(str(data.get("message", "")) or type_name, type_name=type_name)
 

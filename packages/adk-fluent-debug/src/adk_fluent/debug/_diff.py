@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent.debug._redaction import REDACTED
@@ -55,7 +56,7 @@ def first_difference(
             todo += reversed(_items(path, cast("list[Any]", was), cast("list[Any]", has)))
         elif empty_is_missing and _is_empty(was) and _is_empty(has):
             continue
-        elif not _equal(was, has) and not _fits(was, has):
+        elif not _fits(was, has):
             return place
     return None
 
@@ -85,32 +86,22 @@ def _rows(path: str, was: dict[str, Any], has: dict[str, Any]) -> list[Differenc
 
 
 def _items(path: str, was: list[Any], has: list[Any]) -> list[Difference]:
-    return [
-        Difference(
-            f"{path}[{at}]",
-            was[at] if at < len(was) else Missing,
-            has[at] if at < len(has) else Missing,
-        )
-        for at in range(max(len(was), len(has)))
-    ]
+    pairs = zip_longest(was, has, fillvalue=Missing)
+    return [Difference(f"{path}[{at}]", *pair) for at, pair in enumerate(pairs)]
 
 
 def _is_empty(value: Any) -> bool:
     return value is Missing or (isinstance(value, dict | list) and not value)
 
 
-def _equal(was: Any, has: Any) -> bool:
-    return bool(was == has) and type(was) is type(has)
-
-
 def _fits(was: Any, has: Any) -> bool:
     """Whether two scalars are the same, as far as one can tell of what was redacted."""
-    if was == REDACTED and has is not Missing:
-        return True
-    if isinstance(was, str) and isinstance(has, str):
-        return REDACTED in was and _matches(was.split(REDACTED), has)
-    is_number = isinstance(was, int | float) and isinstance(has, int | float)
-    return is_number and not isinstance(was, bool) and not isinstance(has, bool) and was == has
+    if was == has:
+        return isinstance(was, bool) is isinstance(has, bool)
+    if was == REDACTED:
+        return has is not Missing
+    is_text = isinstance(was, str) and isinstance(has, str)
+    return is_text and REDACTED in was and _matches(was.split(REDACTED), has)
 
 
 def _matches(pieces: list[str], text: str) -> bool:
@@ -127,8 +118,6 @@ def _matches(pieces: list[str], text: str) -> bool:
     return True
 
 
-#: Fields that are others in every run, and tell nothing.
-_PASSING: Final = ("timestamp",)
 _TEMPORARY: Final = "temp:"
 #: Where adk-fluent-cost notes on an event what its calls cost, and when; a replay costs nothing.
 COST: Final = "adk_fluent_cost"
@@ -285,12 +274,17 @@ class _Names:
 
     def put_in(self, event: Data) -> Data:
         _leave_out(event)
-        for name, kind in (("id", "event"), ("invocation_id", "invocation")):
-            if name in event:
-                event[name] = self._of(kind, event[name])
         metadata: Data = event.get("metadata") or {}
-        if "run" in metadata:
-            metadata["run"] = self._of("run", metadata["run"])
+        for holder, name, kind in (
+            (event, "id", "event"),
+            (event, "invocation_id", "invocation"),
+            (metadata, "run", "run"),
+            *((each, "call_id", "call") for each in event.get("tool_calls", ())),
+            *((each, "call_id", "call") for each in event.get("tool_responses", ())),
+            *((each, "id", "call") for each in event.get("pending", ())),
+        ):
+            if name in holder:
+                holder[name] = self._of(kind, holder[name])
         wrote: Data = event.get("state_delta") or {}
         if any(key.startswith(OURS) for key in wrote):
             event["state_delta"] = {
@@ -298,18 +292,11 @@ class _Names:
                 for key, value in wrote.items()
             }
         if event.get("attempt"):
-            event["attempt"] = ".".join(
-                self._of("attempt", each) or "" for each in event["attempt"].split(".")
-            )
+            ids = event["attempt"].split(".")
+            event["attempt"] = ".".join(self._of("attempt", each) or "" for each in ids)
         if "discarded" in event:
             event["discarded"] = [self._of("attempt", each) for each in event["discarded"]]
-        for name in ("tool_calls", "tool_responses"):
-            for each in event.get(name, ()):
-                each["call_id"] = self._of("call", each.get("call_id"))
-        for each in event.get("pending", ()):
-            each["id"] = self._of("call", each.get("id"))
-        asked: Data | None = metadata.get("requested_tool_confirmations")
-        if isinstance(asked, dict):
+        if asked := metadata.get("requested_tool_confirmations"):
             metadata["requested_tool_confirmations"] = {
                 self._of("call", key) or "": each for key, each in asked.items()
             }
@@ -318,8 +305,7 @@ class _Names:
 
 def _leave_out(event: Data) -> None:
     """Take out of an event what tells nothing of the run."""
-    for name in _PASSING:
-        event.pop(name, None)
+    event.pop("timestamp", None)
     wrote: Data = event.get("state_delta") or {}
     if any(key.startswith(_TEMPORARY) for key in wrote):  # as a session keeps it
         event["state_delta"] = {k: v for k, v in wrote.items() if not k.startswith(_TEMPORARY)}
