@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import BuildError, Details, RunError, UsageError
 
@@ -71,7 +71,12 @@ class ReplayMismatchError(RunError, LookupError):
         self.path = path
         self.recorded = recorded
         self.now = now
+        details.setdefault("node", agent)
+        details.setdefault("help", _HELP)
         super().__init__(what, **details)
+
+
+_HELP: Final = "record again if the change is meant, or replay with on_mismatch='live'"
 
 
 class PipelineMismatchError(UsageError):

@@ -176,20 +176,32 @@ class PageData:
             elif isinstance(what, ToolInteraction):
                 self._add_tool(row, what)
             elif isinstance(what, RemoteInteraction):
-                self._add_remote(row, what)
+                answer = "\n".join(told(each.get("content")) for each in what.responses)
+                row["summary"] = answer[:_SUMMARY]
+                row["sections"] = self._sections(
+                    ("is asked", what.asked), ("answer", answer), ("whole answer", what.responses)
+                )
             elif isinstance(what, AgentEvent):
                 self._add_event(row, span, what, None if span.within else state)
                 cost = self._costs.of_event(what)
             else:
-                row["summary"] = ""
-                row["sections"] = self._sections(("whole span", json_text(what)))
+                row["sections"] = self._sections(("whole span", what))
             if cost is not None:
                 costs.append(cost)
                 row["cost"] = str(cost) if cost.usd else ""
                 row["figures"].append(["cost", ": ".join(filter(None, (str(cost), cost.unknown)))])
             self.rows.append(row)
         head["tokens"] = sum(each.usage.total for each in run.llm_interactions if each.usage)
-        head["figures"] = self._run_figures(run, status, length, head["tokens"])
+        figures = (
+            ("status", status),
+            ("time", milliseconds(length)),
+            ("tokens", f"{head['tokens']:,}"),
+            ("model calls", str(len(run.llm_interactions))),
+            ("tool calls", str(len(run.tool_interactions))),
+            ("session", run.session_id),
+            ("pipeline", run.ir_hash[:12]),
+        )
+        head["figures"] = [[name, value] for name, value in figures if value]
         if costs:
             total = sum(costs, Cost())
             head["cost"] = str(total) if total.usd else ""
@@ -197,29 +209,16 @@ class PageData:
             head["figures"].append(["cost", f"{total}, {how}"])
         if run.data.get("error"):
             head["error"] = _show.error_text(run.data["error"])
-        answers = json_text(run.answers) if run.answers else ""
-        head["sections"] = self._sections(("user", told(run.message)), ("answers", answers))
-
-    def _run_figures(
-        self, run: RecordedRun, status: str, length: float, tokens: int
-    ) -> list[list[str]]:
-        found = (
-            ("status", status),
-            ("time", milliseconds(length)),
-            ("tokens", f"{tokens:,}"),
-            ("model calls", str(len(run.llm_interactions))),
-            ("tool calls", str(len(run.tool_interactions))),
-            ("session", run.session_id),
-            ("pipeline", run.ir_hash[:12]),
-        )
-        return [[name, value] for name, value in found if value]
+        head["sections"] = self._sections(("user", told(run.message)), ("answers", run.answers))
 
     def _row(self, span: Span, offset: float, lane: str) -> Data:
-        branch = getattr(span.what, "branch", None)
-        figures = [["lane", lane], ["branch", branch or ""]]
-        figures.append(["began", milliseconds(span.start_ms)])
-        if span.kind != "event":
-            figures.append(["took", milliseconds(span.end_ms - span.start_ms)])
+        took = "" if span.kind == "event" else milliseconds(span.end_ms - span.start_ms)
+        figures = (
+            ("lane", lane),
+            ("branch", getattr(span.what, "branch", None)),
+            ("began", milliseconds(span.start_ms)),
+            ("took", took),
+        )
         made: Data = {
             "kind": span.kind,
             "lane": self._lanes.setdefault(lane, len(self._lanes)),
@@ -228,7 +227,7 @@ class PageData:
             "end": round(offset + span.end_ms, 3),
             "status": span.status,
             "summary": "",
-            "figures": [each for each in figures if each[1]],
+            "figures": [[name, value] for name, value in figures if value],
             "sections": [],
         }
         more = {"error": span.error, "tokens": span.tokens, "within": span.within}
@@ -249,24 +248,14 @@ class PageData:
         row["sections"] = self._sections(("answer", answer))
 
     def _add_tool(self, row: Data, call: ToolInteraction) -> None:
-        how = "" if call.error or call.cancelled else f" → {_show.cut(call.result)}"
+        is_over = not (call.error or call.cancelled)
+        how = f" → {_show.cut(call.result)}" if is_over else ""
         row["summary"] = f"{call.tool_name}({_show.arguments(call.args)}){how}"
-        wrote: Data = call.effects.get("state_delta") or {}
-        effects = {key: each for key, each in call.effects.items() if key != "state_delta"}
         row["sections"] = self._sections(
             ("arguments", json_text(call.args)),
-            ("result", "" if call.error or call.cancelled else json_text(call.result)),
-            ("writes to state", json_text(wrote) if wrote else ""),
-            ("actions", json_text(effects) if effects else ""),
-        )
-
-    def _add_remote(self, row: Data, call: RemoteInteraction) -> None:
-        answer = "\n".join(told(each.get("content")) for each in call.responses)
-        row["summary"] = answer[:_SUMMARY]
-        row["sections"] = self._sections(
-            ("is asked", json_text(call.asked)),
-            ("answer", answer),
-            ("whole answer", json_text(call.responses) if call.responses else ""),
+            ("result", json_text(call.result) if is_over else ""),
+            ("writes to state", call.effects.get("state_delta")),
+            ("actions", {k: each for k, each in call.effects.items() if k != "state_delta"}),
         )
 
     def _add_event(self, row: Data, span: Span, event: AgentEvent, state: Data | None) -> None:
@@ -278,9 +267,9 @@ class PageData:
         )
         data = {k: v for k, v in event.to_dict().items() if k not in {"content", "state_delta"}}
         row["sections"] = self._sections(
-            ("says", event.content or ""),
+            ("says", event.content),
             ("does", "\n".join([*_calls(event, 0), *rest])),
-            ("whole event", json_text(data)),
+            ("whole event", data),
         )
         if not span.within:
             row["number"] = len(self.events)
@@ -298,8 +287,8 @@ class PageData:
     def _text(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts))
 
-    def _sections(self, *found: tuple[str, str]) -> list[list[Any]]:
-        return [[title, self._text(text)] for title, text in found if text]
+    def _sections(self, *found: tuple[str, Any]) -> list[list[Any]]:
+        return [[title, self._text(json_text(each))] for title, each in found if each]
 
     def _state(self, before: Data | None, wrote: Data) -> list[list[Any]]:
         """Each key with the texts of its value before and after; null where there is none."""

@@ -265,7 +265,6 @@ async def _cancelled(tape: Tape, taped: Taped, entry: Data) -> None:
     raise ReplayMismatchError(
         f"replay: {taped}: this call was cancelled in the recording, and now nobody cancels it",
         agent=taped.agent,
-        node=taped.agent,
         found="nothing has happened for a long time",
         help="record again, or give more patience= where functions of yours take long",
     )

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._diff import Difference, first_difference, shown
+from adk_fluent.debug._diff import Difference, counted, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError
 from adk_fluent.extend import LOG
 
@@ -304,11 +304,6 @@ class Taped:
         """The tool that is called; None if a model or an agent elsewhere is."""
         return self.entry.get("tool")
 
-    @property
-    def indexes(self) -> list[int]:
-        """All its entries."""
-        return [self.start, *self.chunks, *(() if self.end is None else (self.end,))]
-
     def __str__(self) -> str:
         what = "agent" if "remote_call" in self.entry else "model"
         return f"{self.agent}: " + (f"tool {self.tool}" if self.tool else what)
@@ -332,21 +327,16 @@ class Tape:
         self.turnstile: Turnstile = Turnstile(run.tape, patience)
         if run.data.get("unordered"):
             self.turnstile.let_go()
-        self.calls: list[Taped] = []
-        self._by_number: dict[int, Taped] = {}
+        known: dict[Any, Taped] = {}
         for index, entry in enumerate(run.tape):
-            self._read(index, entry)
-
-    def _read(self, index: int, entry: Data) -> None:
-        number = call_of(entry)
-        if number is not None:
-            asked = entry.get("request" if "model_call" in entry else "args", {})
-            taped = self._by_number[number] = Taped(entry, index, asked)
-            self.calls.append(taped)
-        elif (of := entry.get("chunk_of")) is not None and of in self._by_number:
-            self._by_number[of].chunks.append(index)
-        elif (of := entry.get("reply_of", entry.get("result_of"))) in self._by_number:
-            self._by_number[of].end = index
+            if (number := call_of(entry)) is not None:
+                asked = entry.get("request" if "model_call" in entry else "args", {})
+                known[number] = Taped(entry, index, asked)
+            elif entry.get("chunk_of") in known:
+                known[entry["chunk_of"]].chunks.append(index)
+            elif (of := entry.get("reply_of", entry.get("result_of"))) in known:
+                known[of].end = index
+        self.calls: list[Taped] = list(known.values())
 
     def is_cancelled(self, taped: Taped) -> bool:
         """Whether a call was cancelled before it was answered."""
@@ -383,72 +373,54 @@ class Tape:
         Raises:
             ReplayMismatchError: There is none.
         """
-        of_agent = [
-            each
-            for each in self.calls
-            if each.agent == agent and (each.tool is None) == (tool is None)
-        ]
-        here = [each for each in of_agent if each.entry.get("branch") == branch]
+        alike = [each for each in self.calls if each.agent == agent and each.tool == tool]
+        here = [each for each in alike if each.entry.get("branch") == branch]
         nearest: tuple[Taped, Difference] | None = None
-        for each in (*here, *(each for each in of_agent if each not in here)):
-            if each.used or each.tool != tool:
+        for each in (*here, *(each for each in alike if each not in here)):
+            if each.used:
                 continue
             difference = first_difference(each.asked, asked, empty_is_missing=True)
             if difference is None:
                 each.used = True
                 if each.end is None and self._is_cut_off:
-                    raise _cut_off(each)
+                    what = f"tool {tool!r}, called by agent" if tool else "agent"
+                    raise ReplayMismatchError(
+                        f"replay: {what} {agent!r} was at work where the recording ends",
+                        agent=agent,
+                        found="the run was cut off before this call was answered",
+                        help="replay with on_mismatch='live' to go on from here",
+                    )
                 self.turnstile.done(each.start)
                 return each
             if nearest is None and each in here:
                 nearest = (each, difference)
-        raise _mismatch(agent, of_agent, nearest, tool, kind)
+        raise _mismatch(agent, alike, nearest, tool, kind)
 
 
 def _mismatch(
     agent: str,
-    of_agent: Sequence[Taped],
+    alike: Sequence[Taped],
     nearest: tuple[Taped, Difference] | None,
     tool: str | None,
     kind: str,
 ) -> ReplayMismatchError:
     what = f"tool {tool!r}, called by agent {agent!r}" if tool else f"agent {agent!r}"
     if nearest is None:
-        known = [each for each in of_agent if each.tool == tool]
-        count = f"{len(known)} such call{'' if len(known) == 1 else 's'}, all used already"
-        kind = "tool call" if tool else kind
+        count = f"{counted(len(alike), 'such call')}, all used already" if alike else "no such call"
+        which = f"{'tool call' if tool else kind} #{len(alike) + 1}"
         return ReplayMismatchError(
-            f"replay: {what} makes {kind} #{len(known) + 1}, which was not recorded",
+            f"replay: {what} makes {which}, which was not recorded",
             agent=agent,
-            node=agent,
-            found=f"the recording has {count}" if known else "the recording has no such call",
-            help=_HELP,
+            found=f"the recording has {count}",
         )
-    taped, difference = nearest
-    number = [each for each in of_agent if each.tool == tool].index(taped) + 1
+    taped, (path, recorded, now) = nearest
     kind, part = ("call", "arguments differ") if tool else (kind, "request differs")
     return ReplayMismatchError(
-        f"replay: {what}, {kind} #{number}: the {part} from the recording"
-        f" at {difference.path or 'the top'}",
+        f"replay: {what}, {kind} #{alike.index(taped) + 1}: the {part} from the recording"
+        f" at {path or 'the top'}",
         agent=agent,
-        path=difference.path,
-        recorded=difference.recorded,
-        now=difference.now,
-        node=agent,
-        found=f"recorded: {shown(difference.recorded)}\n         now:      {shown(difference.now)}",
-        help=_HELP,
+        path=path,
+        recorded=recorded,
+        now=now,
+        found=f"recorded: {shown(recorded)}\n         now:      {shown(now)}",
     )
-
-
-def _cut_off(taped: Taped) -> ReplayMismatchError:
-    what = f"tool {taped.tool!r}, called by agent" if taped.tool else "agent"
-    return ReplayMismatchError(
-        f"replay: {what} {taped.agent!r} was at work where the recording ends",
-        agent=taped.agent,
-        node=taped.agent,
-        found="the run was cut off before this call was answered",
-        help="replay with on_mismatch='live' to go on from here",
-    )
-
-
-_HELP = "record again if the change is meant, or replay with on_mismatch='live'"
