@@ -33,8 +33,7 @@ if TYPE_CHECKING:
         TurnOutcome,
     )
     from adk_fluent.eval._report._compare import CaseChange, RegressionReport
-    from adk_fluent.eval._report._matrix import ModelMatrix
-    from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval._report._report import FluentEvalReport, ModelMatrix
     from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
     from adk_fluent.eval._running._cache import ResponseCache
     from adk_fluent.eval._suite import FluentEvalSuite
@@ -51,8 +50,7 @@ else:
             *("Step", "Tokens", "ToolUse", "TurnOutcome"),
         ),
         "_report._compare": ("CaseChange", "RegressionReport"),
-        "_report._matrix": ("ModelMatrix",),
-        "_report._report": ("FluentEvalReport",),
+        "_report._report": ("FluentEvalReport", "ModelMatrix"),
         "_report._statistics": ("MetricSummary", "TagSummary"),
         "_running._cache": ("ResponseCache",),
         "_suite": ("FluentEvalSuite",),

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._files._data import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._matrix import ModelMatrix
-    from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval._report._report import FluentEvalReport, ModelMatrix
     from adk_fluent.eval._running._options import RunOptions
 
 _DEFAULT: Final = Gate()
@@ -193,7 +192,7 @@ class FluentEvalSuite:
             EvalError: A model or something that the suite names does not exist; no model was
                 called.
         """
-        from adk_fluent.eval._report._matrix import ModelMatrix  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._report._report import ModelMatrix  # noqa: PLC0415  # rarely needed
 
         named: dict[str, str | BaseLlm] = {}
         for name, model in _named_models(models):

@@ -13,9 +13,8 @@ import click
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, note
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite, write_whole
-from adk_fluent.eval._report._lines import plain_line
-from adk_fluent.eval._report._markdown import report_lines
-from adk_fluent.eval._report._report import FluentEvalReport, document
+from adk_fluent.eval._report._documents import document, plain_line
+from adk_fluent.eval._report._report import FluentEvalReport, in_form
 from adk_fluent.eval._text import encodable
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class Output:
     ) -> None:
         """Write the documents of a report that were asked for."""
         for form in FORMS:
-            self.write(form, partial(document, report, form, baseline), suite)
+            self.write(form, partial(in_form, report, form, baseline), suite)
         self.summarize(report.to_markdown)
 
     def say(self, lines: Iterable[str]) -> None:
@@ -115,7 +114,7 @@ class Output:
     def say_report(self, report: FluentEvalReport, *, quiet: bool = False) -> None:
         """Print the verdict, and the report."""
         verdict = styled("passed" if report.ok else "not passed", ok=report.ok)
-        lines = list(report_lines(report, plain_line))
+        lines = document("report.md.j2", report=report).splitlines()
         self.say([f"{plain_line(report.suite)}: {verdict}, {lines[0]}"])
         self.say([] if quiet else lines[2:])
 

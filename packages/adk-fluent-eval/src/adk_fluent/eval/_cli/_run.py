@@ -27,8 +27,7 @@ from adk_fluent.eval._cli._output import FORMS, STDOUT, Output, output_options
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._documents import document
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
 from adk_fluent.eval._running._cache import CacheMode, ResponseCache
 from adk_fluent.eval._running._options import Engine, Progress, RunOptions
@@ -253,8 +252,8 @@ class _Job:
                 output.save(self._baseline_path, report.to_json)
         output.say_report(report, quiet=options["quiet"])
         if self._baseline is not None and not options["quiet"]:
-            output.say(["\ncompared with the baseline:"])
-            output.say(comparison_lines(report.compare(self._baseline), plain_line))
+            comparison = document("comparison.md.j2", made=report.compare(self._baseline))
+            output.say(["\ncompared with the baseline:", comparison.rstrip()])
 
 
 # --- progress ------------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from adk_fluent.eval._arguments import is_number, require
 from adk_fluent.eval._errors import EvalFailedError
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._lines import LISTED, Escape, escaped, listed
+from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._report._statistics import detectable_drop, mcnemar, mean, runs_by_case
-from adk_fluent.eval._text import encodable, measured, one_line, percent, plural
+from adk_fluent.eval._text import encodable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,7 @@ class RegressionReport:
 
     def to_markdown(self) -> str:
         """Return the comparison as Markdown, with texts of models escaped."""
-        sign = "✅" if self.ok else "❌"
-        head = f"# {sign} {escaped(self.suite)} compared with its baseline"
-        return "\n".join([head, "", *comparison_lines(self, escaped)]).rstrip() + "\n"
+        return document("comparison.md.j2", escaped, made=self)
 
 
 def compare(
@@ -241,37 +239,3 @@ def _means(runs: Iterable[CaseOutcome]) -> dict[str, float]:
             if each.score is not None:
                 found.setdefault(each.name, []).append(each.score)
     return {name: mean(each) for name, each in found.items()}
-
-
-def comparison_lines(comparison: RegressionReport, text: Escape) -> Iterator[str]:
-    """Yield a comparison as lines."""
-    if not comparison.compared:
-        yield "No case could be compared; cases are matched by id."
-    else:
-        drop = comparison.detectable
-        significant = "significant" if comparison.significant else "not significant"
-        yield (
-            f"{plural(comparison.compared, 'case')} compared: {len(comparison.regressed):,} "
-            f"regressed, {len(comparison.improved):,} improved"
-        )
-        yield ""
-        yield f"- pass rate: {percent(comparison.before)} to {percent(comparison.now)}"
-        yield f"- McNemar's test: p = {comparison.p_value:.3g}, {significant}"
-        least = percent(drop) if math.isfinite(drop) else "none, with so few passing cases"
-        yield f"- minimum detectable drop: {least}"
-        changed = {"regressed": comparison.regressed, "improved": comparison.improved}
-        for what, changes in changed.items():
-            yield from (f"- {what}: {text(str(each))}" for each in changes[:LISTED])
-            if (more := len(changes) - LISTED) > 0:
-                yield f"- and {more:,} more {what}"
-        for name, (before, now) in comparison.metric_deltas.items():
-            if not math.isclose(before, now):
-                yield f"- metric {text(name)}: {measured(before)} to {measured(now)}"
-    unchanged = {
-        "added": comparison.added,
-        "removed": comparison.removed,
-        "not compared (skipped or expected to fail)": comparison.not_compared,
-    }
-    for what, ids in unchanged.items():
-        if ids:
-            yield f"- {what}: {listed(ids, text)}"
