@@ -15,7 +15,10 @@ from typing import (
     cast,
 )
 
-from adk_fluent.eval._arguments import (
+from adk_fluent.eval._cases._case import FluentCase, check_cases
+from adk_fluent.eval._cases._turn import UserSimulation
+from adk_fluent.eval._errors import (
+    EvalError,
     did_you_mean,
     is_text,
     listed,
@@ -23,10 +26,7 @@ from adk_fluent.eval._arguments import (
     require,
     require_type,
 )
-from adk_fluent.eval._cases._case import FluentCase, check_cases
-from adk_fluent.eval._cases._turn import UserSimulation
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._gate import Gate
+from adk_fluent.eval._report._figures import Gate
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from google.adk.models import BaseLlm
 
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._files._data import SuiteData
+    from adk_fluent.eval._files._codec import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._report import FluentEvalReport, ModelMatrix
     from adk_fluent.eval._running._options import RunOptions
@@ -262,7 +262,7 @@ class FluentEvalSuite:
         Raises:
             EvalFileError: The file is missing or invalid; names the line and field.
         """
-        from adk_fluent.eval._files._yaml import load_yaml  # noqa: PLC0415  # imports yaml
+        from adk_fluent.eval._files._plain import load_yaml  # noqa: PLC0415  # imports yaml
 
         return cls._from_data(load_yaml(path, registry), pipeline, more)
 
@@ -318,7 +318,7 @@ class FluentEvalSuite:
         Raises:
             EvalFileError: The file is missing or invalid; names the line and field.
         """
-        from adk_fluent.eval._files._table import load_table  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._files._plain import load_table  # noqa: PLC0415  # rarely needed
 
         return cls._from_data(load_table(path, map, registry), pipeline, more)
 
@@ -332,8 +332,8 @@ class FluentEvalSuite:
             EvalError: A case has a value that the file cannot hold, such as a lambda.
             EvalFileError: The file cannot be written; an old one stays.
         """
+        from adk_fluent.eval._files._plain import table_of  # noqa: PLC0415  # rarely needed
         from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # of files alone
-        from adk_fluent.eval._files._table import table_of  # noqa: PLC0415  # rarely needed
 
         write_whole(path, list(table_of(path, self.cases)))
 
@@ -344,8 +344,8 @@ class FluentEvalSuite:
             EvalError: A case has a value that files cannot hold, such as a lambda.
             EvalFileError: The file cannot be written; an old one stays.
         """
+        from adk_fluent.eval._files._plain import dump_yaml  # noqa: PLC0415  # imports yaml
         from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # of files alone
-        from adk_fluent.eval._files._yaml import dump_yaml  # noqa: PLC0415  # imports yaml
 
         write_whole(path, [dump_yaml(self._to_data())])
 
@@ -380,7 +380,7 @@ class FluentEvalSuite:
         write_eval_set(self._to_data(), path, config_path)
 
     def _to_data(self) -> SuiteData:
-        from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._files._codec import SUITE_FIELDS, SuiteData  # noqa: PLC0415  # rarely needed
 
         fields = {name: getattr(self, name) for name in SUITE_FIELDS}
         fields["metrics"] = list(self.metrics)

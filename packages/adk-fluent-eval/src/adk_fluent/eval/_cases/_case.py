@@ -10,16 +10,6 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval._arguments import (
-    did_you_mean,
-    is_count,
-    is_limit,
-    is_mapping,
-    is_text,
-    one_of,
-    require,
-    require_type,
-)
 from adk_fluent.eval._cases._turn import (
     MATCHES,
     Contains,
@@ -34,8 +24,18 @@ from adk_fluent.eval._cases._turn import (
     statuses,
     text_of,
 )
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._values import error_line, plain
+from adk_fluent.eval._errors import (
+    EvalError,
+    did_you_mean,
+    is_count,
+    is_limit,
+    is_mapping,
+    is_text,
+    one_of,
+    require,
+    require_type,
+)
+from adk_fluent.eval._text import error_line, plain
 from adk_fluent.extend import caller, describe
 
 if TYPE_CHECKING:

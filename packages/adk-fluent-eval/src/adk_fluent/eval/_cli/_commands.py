@@ -11,9 +11,16 @@ import click
 
 from adk_fluent.cli import INTERRUPTED, note
 from adk_fluent.eval._cases._turn import text_of
-from adk_fluent.eval._cli._interrupt import run_interruptible
-from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
-from adk_fluent.eval._cli._output import FORMS, Output, output_options, styled
+from adk_fluent.eval._cli._common import (
+    FORMS,
+    Output,
+    load_suites,
+    output_options,
+    pipeline_option,
+    registry_option,
+    run_interruptible,
+    styled,
+)
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form

@@ -21,15 +21,22 @@ from adk_fluent.cli import (
     note,
     require_credentials,
 )
-from adk_fluent.eval._cli._interrupt import run_interruptible
-from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
-from adk_fluent.eval._cli._output import FORMS, STDOUT, Output, output_options
+from adk_fluent.eval._cli._common import (
+    FORMS,
+    STDOUT,
+    Output,
+    load_suites,
+    output_options,
+    pipeline_option,
+    registry_option,
+    run_interruptible,
+)
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
-from adk_fluent.eval._running._cache import CacheMode, ResponseCache
+from adk_fluent.eval._running._kept import CacheMode, ResponseCache
 from adk_fluent.eval._running._options import Engine, Progress, RunOptions
 from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._text import one_line, plural

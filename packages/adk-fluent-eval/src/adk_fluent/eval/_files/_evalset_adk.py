@@ -18,11 +18,17 @@ from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_py
 from pydantic import ValidationError
 
 from adk_fluent.eval._cases._turn import Turn, UserSimulation
-from adk_fluent.eval._files._content_adk import answer_text, text_or_content, tool_calls
-from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
-from adk_fluent.eval._files._eval_case_adk import invalid, simulation_from, to_eval_case
-from adk_fluent.eval._files._reader import Reader, Registry
+from adk_fluent.eval._files._cases_adk import invalid, simulation_from, to_eval_case
+from adk_fluent.eval._files._codec import (
+    SUITE_FIELDS,
+    Reader,
+    Registry,
+    SuiteData,
+    case_data,
+    suite_data,
+)
 from adk_fluent.eval._files._results_adk import set_id
+from adk_fluent.eval._files._session_adk import answer_text, text_or_content, tool_calls
 from adk_fluent.eval._files._source import At, Source, read_json, write_whole
 from adk_fluent.eval._metrics import METRICS, TRAJECTORY
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias, cast
 from zlib import crc32
 
-from adk_fluent.eval._arguments import did_you_mean, one_of
-from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._errors import EvalError, EvalFileError, did_you_mean, one_of
 from adk_fluent.extend import describe
 
 _LARGEST: Final = 500_000  # values; aliases in a few lines can stand for billions

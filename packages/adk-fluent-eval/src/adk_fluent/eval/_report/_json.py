@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import At, Source, read_json
-from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._outcome import RECORDS, CaseOutcome
-from adk_fluent.eval._text import encodable
-from adk_fluent.eval._values import defaults_of, plain
+from adk_fluent.eval._outcome import RECORDS, CaseOutcome, defaults_of
+from adk_fluent.eval._report._figures import Gate
+from adk_fluent.eval._text import encodable, plain
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:

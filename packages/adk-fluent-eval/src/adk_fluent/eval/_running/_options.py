@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, get_args
 
-from adk_fluent.eval._arguments import check_known, is_number, listed, one_of, positive, require
-from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._errors import (
+    EvalError,
+    check_known,
+    is_number,
+    listed,
+    one_of,
+    positive,
+    require,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -23,10 +30,10 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._turn import UserSimulation
-    from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._outcome import CaseOutcome
+    from adk_fluent.eval._report._figures import Gate
     from adk_fluent.eval._report._report import FluentEvalReport
-    from adk_fluent.eval._running._cache import ResponseCache
+    from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.protocol import PriceBook
 
 Engine = Literal["auto", "light", "local"]

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from adk_fluent.backends.adk import to_content
 from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import Message, ToolCall, Turn, UserSimulation, key_of, text_of
-from adk_fluent.eval._values import plain
+from adk_fluent.eval._text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
