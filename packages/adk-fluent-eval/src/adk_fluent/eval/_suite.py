@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing, nullcontext
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Final,
-    ParamSpec,
-    Self,
-    Unpack,
-    cast,
-)
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Unpack, cast
 
 from adk_fluent.eval._cases._case import FluentCase, check_cases
+from adk_fluent.eval._cases._suite import SAMPLES, Suite
 from adk_fluent.eval._cases._turn import UserSimulation
 from adk_fluent.eval._errors import (
     EvalError,
@@ -43,7 +35,6 @@ if TYPE_CHECKING:
     from adk_fluent.eval._running._options import RunOptions
 
 _DEFAULT: Final = Gate()
-_SAMPLES: Final = 5  # ADK's default
 _P = ParamSpec("_P")
 
 
@@ -57,7 +48,7 @@ def _with_arguments_of(
     return lambda method: method
 
 
-class FluentEvalSuite:
+class FluentEvalSuite(Suite):
     """Cases, the pipeline they evaluate, and the gate.
 
     Args:
@@ -92,7 +83,7 @@ class FluentEvalSuite:
         *,
         description: str = "",
         judge_model: str | BaseLlm | None = None,
-        judge_samples: int = _SAMPLES,
+        judge_samples: int = SAMPLES,
         simulation: UserSimulation | None = None,
     ) -> None:
         require(is_text(name), "name= of a suite must not be empty", name)
@@ -101,22 +92,22 @@ class FluentEvalSuite:
         require(not isinstance(metrics, Mapping), "metrics= takes a list", help=help)
         require_type(thresholds, Mapping | None, "thresholds= takes a mapping")
         require_type(simulation, UserSimulation | None, "simulation= takes a UserSimulation")
-        self.name = name
-        self.pipeline = pipeline
-        self.cases: list[FluentCase] = []
-        self.metrics: tuple[str, ...] = tuple(str(each) for each in listed("metrics", metrics))
-        self.thresholds: dict[str, float] = {str(k): v for k, v in (thresholds or {}).items()}
-        self.num_runs: int = positive("num_runs", num_runs)
-        self.custom_judges: tuple[FluentJudge, ...] = tuple(listed("custom_judges", custom_judges))
-        if self.custom_judges:
+        judges = tuple(listed("custom_judges", custom_judges))
+        super().__init__(
+            *(
+                name,
+                description,
+                pipeline,
+                list[FluentCase](),
+                tuple(map(str, listed("metrics", metrics))),
+            ),
+            *({str(k): v for k, v in (thresholds or {}).items()}, positive("num_runs", num_runs)),
+            *(judges, gate, judge_model, positive("judge_samples", judge_samples), simulation),
+        )
+        if judges:
             from adk_fluent.eval._cases._judge import check_judges  # noqa: PLC0415  # rarely needed
 
-            check_judges([*self.custom_judges])
-        self.gate = gate
-        self.description = description
-        self.judge_model: str | BaseLlm | None = judge_model
-        self.judge_samples: int = positive("judge_samples", judge_samples)
-        self.simulation: UserSimulation | None = simulation
+            check_judges([*judges])
         self.add(*listed("cases", cases))
 
     def add(self, *cases: FluentCase) -> Self:
@@ -239,7 +230,7 @@ class FluentEvalSuite:
     @classmethod
     def _from_data(cls, data: SuiteData, pipeline: Any, more: dict[str, Any]) -> Self:
         fields: dict[str, Any] = {**data.fields, "cases": data.cases, **more}
-        with nullcontext() if data.source is None else data.source.naming(data.at):
+        with data.source.naming(data.at):
             return cls(pipeline=pipeline, **fields)
 
     @classmethod
@@ -347,7 +338,7 @@ class FluentEvalSuite:
         from adk_fluent.eval._files._plain import dump_yaml  # noqa: PLC0415  # imports yaml
         from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # of files alone
 
-        write_whole(path, [dump_yaml(self._to_data())])
+        write_whole(path, [dump_yaml(self)])
 
     def to_eval_set(self) -> EvalSet:
         """Return the suite as an eval set of ADK, without what ADK has no field for.
@@ -357,7 +348,7 @@ class FluentEvalSuite:
         """
         from adk_fluent.eval._files._evalset_adk import to_eval_set  # noqa: PLC0415  # imports ADK
 
-        return to_eval_set(self._to_data())
+        return to_eval_set(self)
 
     def to_eval_set_file(
         self, path: str | PathLike[str], *, config_path: str | PathLike[str] | None = None
@@ -377,16 +368,7 @@ class FluentEvalSuite:
         """
         from adk_fluent.eval._files._evalset_adk import write_eval_set  # noqa: PLC0415  # imports ADK
 
-        write_eval_set(self._to_data(), path, config_path)
-
-    def _to_data(self) -> SuiteData:
-        from adk_fluent.eval._files._codec import SUITE_FIELDS, SuiteData  # noqa: PLC0415  # rarely needed
-
-        fields = {name: getattr(self, name) for name in SUITE_FIELDS}
-        fields["metrics"] = list(self.metrics)
-        fields["judge_model"] = self.judge_model if isinstance(self.judge_model, str) else None
-        fields["judge_samples"] = self.judge_samples if self.judge_samples != _SAMPLES else None
-        return SuiteData(fields, tuple(self.cases))
+        write_eval_set(self, path, config_path)
 
     def __repr__(self) -> str:
         cases, runs = plural(len(self.cases), "case"), plural(self.num_runs, "run")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, Target, attribute_of, module_of, note
-from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import with_suite, write_whole
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form
@@ -25,7 +25,6 @@ from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterable
-    from types import ModuleType
 
 
 _FILES: Final = (".yaml", ".yml", ".json", ".csv", ".jsonl", ".ndjson")
@@ -82,7 +81,19 @@ def _from_file(path: str, registry: str | None) -> FluentEvalSuite:
 
 def _from_module(target: Target) -> list[FluentEvalSuite]:
     module = module_of(target)
-    value: Any = _only(target, module) if target.attribute is None else attribute_of(target, module)
+    known = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, FluentEvalSuite) and not name.startswith("_")
+    }
+    names = ", ".join(known) or "none"
+    if target.attribute is None and len({id(each) for each in known.values()}) != 1:
+        raise target.error(
+            f"{target.source} has {'several suites' if known else 'no FluentEvalSuite'}",
+            f"name one: {target.source}:{next(iter(known), 'suite')}",
+            found=names,
+        )
+    value: Any = attribute_of(target, module) if target.attribute else next(iter(known.values()))
     if callable(value) and not isinstance(value, type):
         try:
             value = value()
@@ -94,35 +105,15 @@ def _from_module(target: Target) -> list[FluentEvalSuite]:
                 "a function without arguments returns a suite, or a list of them",
                 found=error_line(error),
             ) from error
-    several = isinstance(value, list | tuple)
-    suites: list[Any] = list(cast("list[Any]", value)) if several else [value]
+    suites: list[Any] = [*value] if isinstance(value, list | tuple) else [value]
     for each in suites or [None]:
         if not isinstance(each, FluentEvalSuite):
             raise target.error(
                 f"{target.text} is not a FluentEvalSuite or a list of them",
-                f"suites in the module: {', '.join(_suites(module)) or 'none'}",
+                f"suites in the module: {names}",
                 found=describe(each),
             )
     return suites
-
-
-def _suites(module: ModuleType) -> dict[str, FluentEvalSuite]:
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, FluentEvalSuite) and not name.startswith("_")
-    }
-
-
-def _only(target: Target, module: ModuleType) -> FluentEvalSuite:
-    found = _suites(module)
-    if len({id(each) for each in found.values()}) == 1:
-        return next(iter(found.values()))
-    raise target.error(
-        f"{target.source} has {'several suites' if found else 'no FluentEvalSuite'}",
-        f"name one: {target.source}:{next(iter(found), 'suite')}",
-        found=", ".join(found) or "none",
-    )
 
 
 STDOUT: Final = "-"
@@ -176,31 +167,30 @@ class Output:
 
     def save(self, path: str, make: Callable[[], str]) -> None:
         """Write a document to a file; a failure is noted, and the others are still written."""
-        try:
+        with self.noted():
             write_whole(path, [encodable(make())])
-        except EvalFileError as error:
-            self.fail(str(error))
 
-    def fail(self, why: str) -> None:
-        """Note what could not be written."""
-        self.failed = True
-        note(f"error: {why}", fg="red")
+    @contextmanager
+    def noted(self) -> Generator[None]:
+        """Note what cannot be written, and go on."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            self.failed = True
+            note(f"error: {error}", fg="red")
 
     def summarize(self, make: Callable[[], str]) -> None:
         """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
         path: str | None = self._options.get("github_summary")
         if not path:
             return
-        try:
-            with Path(path).open("ab") as file:
-                room = _SUMMARY_BYTES - file.tell()
-                page = f"{encodable(make())}\n".encode()
-                if len(page) > room:
-                    end = page.rfind(b"\n", 0, max(0, room - len(_CUT)))
-                    page = page[:end] + _CUT.encode() if end > 0 else b""
-                file.write(page)
-        except (OSError, ValueError) as error:
-            self.fail(f"{path} cannot be written: {error}")
+        with self.noted(), Path(path).open("ab") as file:
+            room = _SUMMARY_BYTES - file.tell()
+            page = f"{encodable(make())}\n".encode()
+            if len(page) > room:
+                end = page.rfind(b"\n", 0, max(0, room - len(_CUT)))
+                page = page[:end] + _CUT.encode() if end > 0 else b""
+            file.write(page)
 
     def write_report(
         self, report: FluentEvalReport, baseline: FluentEvalReport | None = None, suite: str = ""
@@ -235,7 +225,7 @@ def styled(verdict: str, *, ok: bool) -> str:
 T = TypeVar("T")
 
 _PATIENCE: Final = 2.0  # seconds that a tool may block the loop after Ctrl-C
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS: Final = [signal.SIGINT, signal.SIGTERM, *([signal.SIGALRM] if os.name != "nt" else [])]
 
 
 def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
@@ -250,7 +240,7 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
         def stop(number: int, _: Any) -> None:
-            if asked:
+            if asked:  # again, or the alarm of a loop that a tool blocks
                 raise KeyboardInterrupt
             asked.append(number)
             _alarm(_PATIENCE)
@@ -258,8 +248,16 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
             if task is not None:
                 loop.call_soon_threadsafe(task.cancel)
 
-        with _handled(stop):
+        try:
+            before = {number: signal.signal(number, stop) for number in _SIGNALS}
+        except ValueError:  # not the main thread
             return await work
+        try:
+            return await work
+        finally:
+            _alarm(0.0)
+            for number, each in before.items():
+                signal.signal(number, each)
 
     try:
         return asyncio.run(interruptible())
@@ -267,27 +265,6 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
         if not asked:
             raise
         raise KeyboardInterrupt from None
-
-
-@contextmanager
-def _handled(stop: Any) -> Generator[None]:
-    def broken(_: int, __: Any) -> None:
-        raise KeyboardInterrupt
-
-    handlers: dict[int, Any] = dict.fromkeys(_SIGNALS, stop)
-    if hasattr(signal, "SIGALRM"):
-        handlers[signal.SIGALRM] = broken
-    try:
-        before = {number: signal.signal(number, each) for number, each in handlers.items()}
-    except ValueError:  # not the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        _alarm(0.0)
-        for number, each in before.items():
-            signal.signal(number, each)
 
 
 def _alarm(seconds: float) -> None:

@@ -5,93 +5,87 @@ from __future__ import annotations
 import builtins
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from adk_fluent.eval._cases._case import FluentCase, initial_state
-from adk_fluent.eval._cases._turn import StateMap, ToolCall, Turn, UserSimulation, key_of
-from adk_fluent.eval._errors import did_you_mean, require_type
+from adk_fluent.eval._cases._suite import SAMPLES, Suite
+from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation, key_of
+from adk_fluent.eval._errors import EvalError, did_you_mean, require_type
 from adk_fluent.eval._outcome import defaults_of
 from adk_fluent.eval._report._figures import Gate
 from adk_fluent.eval._text import plain
 from adk_fluent.extend import describe, json_safe, storage_fault
 
 if TYPE_CHECKING:
-    from adk_fluent.eval._errors import EvalError
     from adk_fluent.eval._files._source import At, Source
 
+#: Functions that files may name, by name.
+Registry: TypeAlias = Mapping[str, Callable[..., Any]]
+_R = TypeVar("_R")
 
-SUITE_FIELDS: Final = (
-    *("name", "description", "metrics", "thresholds", "num_runs", "gate"),
-    *("judge_model", "judge_samples", "simulation"),
-)
 #: A mapping with one of these as its only key stands for something that files have no words for;
 #: LITERAL escapes a value that looks like one.
-CALL: Final = "call"
-RAISE: Final = "raise"
-REGEX: Final = "regex"
-LITERAL: Final = "literal"
-FLAGS: Final = {
-    "a": re.ASCII,
-    "i": re.IGNORECASE,
-    "m": re.MULTILINE,
-    "s": re.DOTALL,
-    "x": re.VERBOSE,
-}
-#: Fields in the order of files.
-_EXPECTED: Final = (
-    *("expected_trajectory", "rubrics", "reference_response", "expected_response_contains"),
-    *("state_assertions", "expected_status"),
+CALL, RAISE, REGEX, LITERAL = "call", "raise", "regex", "literal"
+_FLAGS: Final = {letter: re.RegexFlag[letter.upper()] for letter in "aimsx"}
+
+SUITE_FIELDS: Final = tuple(
+    name
+    for name in Suite.__dataclass_fields__
+    if name not in {"pipeline", "cases", "custom_judges"}
 )
-_ORDER: Final = (
-    *("id", "input", *_EXPECTED, "simulation", "trajectory_match", "mock_tool_outputs"),
-    *("initial_state", "target_node", "max_cost_usd", "max_tokens", "max_latency_s"),
-    *("max_tool_calls", "timeout_s", "skip", "xfail", "tags", "metadata", "answers"),
-)
+CASE_FIELDS: Final = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
+_TURN: Final = tuple(Turn.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
 class SuiteData:
-    """A suite as files hold it: without its pipeline and judges.
+    """What a file says of a suite.
 
     Attributes:
         fields: Arguments of `FluentEvalSuite`.
         cases: The cases.
-        source: The file it was read from.
-        at: Where in the file its fields are.
+        source: The file.
+        at: Where in the file the fields are.
     """
 
     fields: dict[str, Any]
     cases: tuple[FluentCase, ...]
-    source: Source | None = None
+    source: Source
     at: At = ()
 
 
-def marker(value: Any, *known: str) -> str | None:
-    """Return the only key of a mapping if it is a known marker."""
+def _marker(value: Any, *known: str) -> str | None:
+    """The only key of a mapping if it is a known marker."""
     if not isinstance(value, Mapping) or len(cast("Mapping[str, Any]", value)) != 1:
         return None
     key = next(iter(cast("Mapping[str, Any]", value)))
     return key if key in known else None
 
 
-def suite_data(data: SuiteData) -> dict[str, Any]:
+# --- writing -------------------------------------------------------------------------------------
+
+
+def suite_data(suite: Suite) -> dict[str, Any]:
     """Return the fields of a suite that differ from their defaults, without its cases."""
-    made = {
-        name: value
-        for name in SUITE_FIELDS
-        if (value := data.fields.get(name)) and (name, value) != ("num_runs", 1)
-    }
-    if gate := _record_data(made.pop("gate", Gate())):
-        made["gate"] = gate
-    if (simulation := made.pop("simulation", None)) is not None:
-        made["simulation"] = _simulation_data(simulation)
-    return made
+    made = {name: value for name in SUITE_FIELDS if (value := getattr(suite, name))}
+    if made.get("num_runs") == 1:
+        del made["num_runs"]
+    if made.get("judge_samples") == SAMPLES:
+        del made["judge_samples"]
+    if not isinstance(suite.judge_model, str):
+        made.pop("judge_model", None)
+    if "metrics" in made:
+        made["metrics"] = list(suite.metrics)
+    if not (gate := _record_data(suite.gate)):
+        del made["gate"]
+    simulation = {} if suite.simulation is None else {"simulation": _simulation(suite.simulation)}
+    return made | ({"gate": gate} if gate else {}) | simulation
 
 
-def _simulation_data(simulation: UserSimulation) -> dict[str, Any]:
+def _simulation(simulation: UserSimulation) -> dict[str, Any]:
     for name in ("model", "persona"):
         what = f"simulation: {name}= has a value that files cannot hold"
         require_type(getattr(simulation, name), str | None, what, help="use a name or a text")
@@ -100,14 +94,16 @@ def _simulation_data(simulation: UserSimulation) -> dict[str, Any]:
 
 def _record_data(record: Gate | UserSimulation) -> dict[str, Any]:
     """The fields of a record that differ from their defaults."""
-    given = {name: getattr(record, name) for name in defaults_of(type(record))}
-    defaults = defaults_of(type(record))
-    return {name: plain(each) for name, each in given.items() if each != defaults[name]}
+    return {
+        name: plain(value)
+        for name, default in defaults_of(type(record)).items()
+        if (value := getattr(record, name)) != default
+    }
 
 
 def case_data(case: FluentCase) -> dict[str, Any]:
     """Return a case as plain data."""
-    return _Writer(case).fields(case, _ORDER)
+    return _Writer(case).fields(case, CASE_FIELDS)
 
 
 class _Writer:
@@ -117,14 +113,14 @@ class _Writer:
             "input": self._input,
             "expected_trajectory": lambda given: [self._call(each) for each in given],
             "expected_response_contains": self._contains,
-            "state_assertions": self._assertions,
-            "simulation": _simulation_data,
-            "mock_tool_outputs": self._mocks,
-            "initial_state": lambda _: self.plain("initial_state", initial_state(case)),
+            "state_assertions": lambda given: self._each("state_assertions", given, CALL),
+            "simulation": _simulation,
+            "mock_tool_outputs": lambda given: self._each("mock_tool_outputs", given, CALL, RAISE),
+            "initial_state": lambda _: self._plain("initial_state", initial_state(case)),
         }
 
     def fields(self, of: FluentCase | Turn, names: Iterable[str]) -> dict[str, Any]:
-        """The fields that are set."""
+        """Return the fields that are set."""
         made: dict[str, Any] = {}
         defaults = defaults_of(type(of))
         for name in names:
@@ -132,77 +128,60 @@ class _Writer:
             if value is None or (default is not None and (not value or value == default)):
                 continue
             write = self._writers.get(name)
-            made[name] = self.plain(name, value) if write is None else write(value)
+            made[name] = self._plain(name, value) if write is None else write(value)
         return made
-
-    def _assertions(self, given: StateMap) -> dict[str, Any]:
-        return {
-            key_of(ref): self._expected(f"state_assertions[{key_of(ref)!r}]", value, ref)
-            for ref, value in given.items()
-        }
-
-    def _mocks(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            tool: self._mock(f"mock_tool_outputs[{tool!r}]", value) for tool, value in given.items()
-        }
 
     def _input(self, given: Any) -> Any:
         if isinstance(given, list | tuple):
-            return [self._turn(each) for each in cast("Sequence[Any]", given)]
-        return [self._turn(given)] if isinstance(given, Turn) else self._message(given)
+            return [self._turn(each) for each in cast("list[Any]", given)]
+        return [self._turn(given)] if isinstance(given, Turn) else self._turn(given)
 
     def _turn(self, given: Any) -> Any:
-        if not isinstance(given, Turn):
-            return self._message(given)
-        return {"input": self._message(given.input), **self.fields(given, _EXPECTED)}
-
-    def _message(self, given: Any) -> Any:
+        if isinstance(given, Turn):
+            return {"input": self._turn(given.input), **self.fields(given, _TURN[1:])}
         if isinstance(given, str):
-            return self.plain("input", given)
+            return self._plain("input", given)
         from adk_fluent.eval._files._cases_adk import content_data  # noqa: PLC0415  # slow
 
         return content_data(given)
 
-    def _call(self, given: str | ToolCall) -> str | dict[str, Any]:
+    def _call(self, given: str | ToolCall) -> Any:
         if isinstance(given, str):
-            return self.plain("expected_trajectory", given)
-        made: dict[str, Any] = {"tool": given.name}
-        if given.args is not None:
-            made["args"] = {
-                name: self._expected(f"expected_trajectory: argument {name!r}", value)
-                for name, value in given.args.items()
-            }
-        return made
+            return self._plain("expected_trajectory", given)
+        args = None if given.args is None else self._each("expected_trajectory", given.args, CALL)
+        return {"tool": given.name} | ({} if args is None else {"args": args})
 
     def _contains(self, given: Any) -> Any:
         if isinstance(given, list | tuple):
-            return [self._contains(each) for each in cast("Sequence[Any]", given)]
+            return [self._contains(each) for each in cast("list[Any]", given)]
         if not isinstance(given, re.Pattern):
-            return self.plain("expected_response_contains", given)
+            return self._plain("expected_response_contains", given)
         pattern = cast("re.Pattern[str]", given)
-        letters = "".join(letter for letter, flag in FLAGS.items() if pattern.flags & flag)
+        letters = "".join(letter for letter, flag in _FLAGS.items() if pattern.flags & flag)
         return {REGEX: pattern.pattern, **({"flags": letters} if letters else {})}
 
-    def _mock(self, field: str, value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return [self._mock(field, each) for each in cast("Sequence[Any]", value)]
-        if isinstance(value, Exception):
+    def _each(self, field: str, given: Mapping[Any, Any], *markers: str) -> dict[str, Any]:
+        return {
+            key_of(ref): self._value(f"{field}[{key_of(ref)!r}]", value, ref, markers)
+            for ref, value in given.items()
+        }
+
+    def _value(self, field: str, value: Any, ref: Any, markers: tuple[str, ...]) -> Any:
+        """A value, a function, or a mock; a value that looks like a marker is escaped."""
+        if RAISE in markers and isinstance(value, list | tuple):
+            each = cast("list[Any]", value)
+            return [self._value(field, item, ref, markers) for item in each]
+        if RAISE in markers and isinstance(value, Exception):
             kind, args = type(value), value.args
             own = getattr(builtins, kind.__name__, None) is kind
             if not own or len(args) > 1 or not all(isinstance(each, str) for each in args):
                 raise self._unwritable(field, kind, "use a built-in exception with a text")
-            return {RAISE: self.plain(field, ": ".join((kind.__name__, *args)))}
-        return self._expected(field, value, markers=(CALL, RAISE))
-
-    def _expected(
-        self, field: str, value: Any, ref: Any = None, markers: tuple[str, ...] = (CALL,)
-    ) -> Any:
-        """A value or a function; a value that looks like a marker is escaped."""
+            return {RAISE: self._plain(field, ": ".join((kind.__name__, *args)))}
         if callable(value):
             return {CALL: self._reference(field, value)}
         encode = None if isinstance(ref, str) else getattr(ref, "encode", None)
-        made = self.plain(field, value if encode is None else encode(value))
-        return {LITERAL: made} if marker(made, LITERAL, *markers) else made
+        made = self._plain(field, value if encode is None else encode(value))
+        return {LITERAL: made} if _marker(made, LITERAL, *markers) else made
 
     def _reference(self, field: str, function: Callable[..., Any]) -> str:
         """The name of a function of a module, as ``module:qualname``."""
@@ -215,24 +194,18 @@ class _Writer:
                 return f"{module}:{name}"
         raise self._unwritable(field, function, "define the function in a module")
 
-    def plain(self, field: str, value: Any) -> Any:
-        """Return a value as JSON holds it."""
+    def _plain(self, field: str, value: Any) -> Any:
+        """A value as JSON holds it."""
         if storage_fault(value) is not None:
             raise self._unwritable(field, value, "use texts, numbers, lists and mappings of texts")
         return json_safe(value)
 
     def _unwritable(self, field: str, value: Any, help: str) -> EvalError:
-        return self._case.error(
-            f"{field} has a value that files cannot hold", found=describe(value), help=help
-        )
+        what = f"{field} has a value that files cannot hold"
+        return self._case.error(what, found=describe(value), help=help)
 
 
-#: Functions that files may name, by name.
-Registry: TypeAlias = Mapping[str, Callable[..., Any]]
-
-_R = TypeVar("_R")
-_TURN = tuple(Turn.__dataclass_fields__)
-CASE_FIELDS = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
+# --- reading -------------------------------------------------------------------------------------
 
 
 class Reader:
@@ -241,18 +214,30 @@ class Reader:
     def __init__(self, source: Source, registry: Registry | None = None) -> None:
         self.source = source
         self._registry = registry or {}
+        self._readers: dict[str, Callable[[At, Any], Any]] = {
+            "simulation": lambda at, value: self._record(at, value, UserSimulation, "a simulation"),
+            "gate": lambda at, value: self._record(at, value, Gate, "a gate"),
+            "expected_trajectory": self._calls,
+            "expected_response_contains": self._contains,
+            "state_assertions": lambda at, value: self._each(at, value, CALL),
+            "mock_tool_outputs": lambda at, value: self._each(at, value, CALL, RAISE),
+        }
 
-    def suite(self, at: At, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of a suite other than its cases."""
-        made = {name: value[name] for name in SUITE_FIELDS if value.get(name) is not None}
-        if "gate" in made:
-            made["gate"] = self._record((*at, "gate"), made["gate"], Gate, "a gate")
-        if "simulation" in made:
-            made["simulation"] = self._simulation((*at, "simulation"), made["simulation"])
+    def fields(self, at: At, value: Any, names: Collection[str], what: str = "") -> dict[str, Any]:
+        """Return the fields of a suite, case or turn; null fields are left out.
+
+        Args:
+            at: Its place.
+            value: The mapping.
+            names: The fields that it may have.
+            what: What it is, such as ``a case``; empty leaves out other fields.
+        """
+        given = self.source.mapping(at, value)
+        made = {k: v for k, v in given.items() if v is not None and (what or k in names)}
+        self.source.mapping(at, made, names, what)
+        for name in self._readers.keys() & made.keys():
+            made[name] = self._readers[name]((*at, name), made[name])
         return made
-
-    def _simulation(self, at: At, value: Any) -> UserSimulation:
-        return self._record(at, value, UserSimulation, "a simulation")
 
     def _record(self, at: At, value: Any, kind: type[_R], what: str) -> _R:
         """A dataclass whose fields a mapping has."""
@@ -270,36 +255,38 @@ class Reader:
         seen: dict[str, FluentCase] = {}
         for n, case in enumerate(cases):
             if (first := seen.setdefault(case.name, case)) is not case:
-                raise self.source.error(
-                    (*at, n, field),
+                what, found = (
                     f"two cases have the id {case.name!r}",
-                    found=f"the first is at {first.place}",
+                    f"the first is at {first.place}",
                 )
+                raise self.source.error((*at, n, field), what, found=found)
         return tuple(seen.values())
 
     def case(self, at: At, value: Any) -> FluentCase:
         """Return a case."""
-        fields = self._fields(at, value, CASE_FIELDS, "a case")
+        fields = self.fields(at, value, CASE_FIELDS, "a case")
         if isinstance(given := fields.get("input"), list):
-            turns = cast("list[Any]", given)
-            fields["input"] = [self._turn((*at, "input", n), each) for n, each in enumerate(turns)]
+            turns = enumerate(cast("list[Any]", given))
+            fields["input"] = [self._turn((*at, "input", n), each) for n, each in turns]
         elif "input" in fields:
             fields["input"] = self._message((*at, "input"), given)
         return self.build(at, fields)
 
     def build(self, at: At, fields: Mapping[str, Any]) -> FluentCase:
         """Return the case with these fields."""
-        if "input" not in fields:
-            raise self.source.error(at, "a case has no input", help="give input:")
+        self._check_input(at, fields, "a case")
         with self.source.naming(at):
             return FluentCase(**fields, location=(self.source.path, self.source.line_of(at) or 1))
+
+    def _check_input(self, at: At, fields: Mapping[str, Any], what: str) -> None:
+        if "input" not in fields:
+            raise self.source.error(at, f"{what} has no input", help="give input:")
 
     def _turn(self, at: At, value: Any) -> Any:
         if not isinstance(value, Mapping) or "parts" in value:
             return self._message(at, value)
-        fields = self._fields(at, value, _TURN, "a turn")
-        if "input" not in fields:
-            raise self.source.error(at, "a turn has no input", help="give input:")
+        fields = self.fields(at, value, _TURN, "a turn")
+        self._check_input(at, fields, "a turn")
         return Turn(**{**fields, "input": self._message((*at, "input"), fields["input"])})
 
     def _message(self, at: At, value: Any) -> Any:
@@ -309,77 +296,51 @@ class Reader:
 
         return read_content(self.source, at, cast("Mapping[str, Any]", value))
 
-    def _fields(self, at: At, value: Any, known: Collection[str], what: str) -> dict[str, Any]:
-        """The fields of a case or turn; null fields are left out."""
-        fields = {k: v for k, v in self.source.mapping(at, value).items() if v is not None}
-        self.source.mapping(at, fields, known, what)
-        readers: dict[str, Callable[[At, Any], Any]] = {
-            "simulation": self._simulation,
-            "expected_trajectory": self._calls,
-            "expected_response_contains": self._contains,
-            "state_assertions": self._expectations,
-            "mock_tool_outputs": self._mocks,
-        }
-        for name in readers.keys() & fields.keys():
-            fields[name] = readers[name]((*at, name), fields[name])
-        return fields
-
     def _calls(self, at: At, value: Any) -> Any:
-        """Tool calls: names, or ``{tool: name, args: {...}}``."""
-        if not isinstance(value, list):
-            return value  # refused by the case
-        return [self._call((*at, n), each) for n, each in enumerate(cast("list[Any]", value))]
-
-    def _call(self, at: At, value: Any) -> Any:
+        """Tool calls: names, or ``{tool: name, args: {...}}``; others are refused by the case."""
+        if isinstance(value, list):
+            calls = enumerate(cast("list[Any]", value))
+            return [self._calls((*at, n), each) for n, each in calls]
         if not isinstance(value, Mapping):
             return value
         given = self.source.mapping(at, value, ("tool", "args"), "a tool call")
-        args = self._expectations((*at, "args"), given.get("args"))
+        args = self._each((*at, "args"), given.get("args"), CALL)
         with self.source.naming(at):
             return ToolCall(given.get("tool") or "", args)
 
     def _contains(self, at: At, value: Any) -> Any:
         """Texts and patterns, or one of them."""
         if isinstance(value, list):
-            items = cast("list[Any]", value)
-            return [self._contains((*at, n), each) for n, each in enumerate(items)]
+            items = enumerate(cast("list[Any]", value))
+            return [self._contains((*at, n), each) for n, each in items]
         if not isinstance(value, Mapping):
             return value
         given = self.source.mapping(at, value)
         text, letters = given.get(REGEX), given.get("flags", "")
         try:
-            flags = re.NOFLAG
-            for letter in letters:
-                flags |= FLAGS[letter]
+            flags = sum((_FLAGS[letter] for letter in letters), re.NOFLAG)
             return re.compile(cast("str", text), flags)
         except (re.error, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise self.source.error(
-                at,
-                f"invalid pattern: {error}",
-                help=f'{{regex: "T-[0-9]+", flags: {"".join(FLAGS)}}}',
-            ) from error
+            help = f'{{regex: "T-[0-9]+", flags: {"".join(_FLAGS)}}}'
+            raise self.source.error(at, f"invalid pattern: {error}", help=help) from error
 
-    def _expectations(self, at: At, value: Any) -> Any:
+    def _each(self, at: At, value: Any, *known: str) -> Any:
+        """A mapping of values, of which each may be marked; mocks may be lists of such."""
         if not isinstance(value, Mapping):
             return value
         pairs = cast("Mapping[str, Any]", value).items()
-        return {key: self._marked((*at, key), each, CALL) for key, each in pairs}
+        return {key: self._value((*at, key), each, known) for key, each in pairs}
 
-    def _mocks(self, at: At, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        pairs = cast("Mapping[str, Any]", value).items()
-        return {tool: self._mock((*at, tool), mock) for tool, mock in pairs}
+    def _value(self, at: At, value: Any, known: tuple[str, ...]) -> Any:
+        """A value, or a list of answers of a mock."""
+        if RAISE in known and isinstance(value, list):
+            answers = enumerate(cast("list[Any]", value))
+            return [self._marked((*at, n), each, known) for n, each in answers]
+        return self._marked(at, value, known)
 
-    def _mock(self, at: At, value: Any) -> Any:
-        if not isinstance(value, list):
-            return self._marked(at, value, CALL, RAISE)
-        answers = enumerate(cast("list[Any]", value))
-        return [self._marked((*at, n), each, CALL, RAISE) for n, each in answers]
-
-    def _marked(self, at: At, value: Any, *known: str) -> Any:
+    def _marked(self, at: At, value: Any, known: tuple[str, ...]) -> Any:
         """A value, or what ``{call: ...}``, ``{raise: ...}`` or ``{literal: ...}`` stands for."""
-        key = marker(value, *known, LITERAL)
+        key = _marker(value, *known, LITERAL)
         if key is None or key == LITERAL:
             return value if key is None else value[key]
         name = value[key]

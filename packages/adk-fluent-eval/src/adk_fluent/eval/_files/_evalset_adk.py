@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_rubrics import Rubric
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._cases._suite import Suite
 
 
 _BLOCK: Final = "adk_fluent"
@@ -54,34 +55,32 @@ _MATCHES: Final = ("exact", "in_order", "any_order")  # in the order of ADK's en
 # --- writing -------------------------------------------------------------------------------------
 
 
-def to_eval_set(data: SuiteData, app_name: str = _APP) -> EvalSet:
+def to_eval_set(suite: Suite, app_name: str = _APP) -> EvalSet:
     """Return the eval set of a suite."""
-    name = str(data.fields["name"])
+    user = suite.simulation
     return EvalSet(
-        eval_set_id=set_id(name),
-        name=name,
-        description=data.fields.get("description") or None,
+        eval_set_id=set_id(suite.name),
+        name=suite.name,
+        description=suite.description or None,
         # each case has a user of its own: no case sees what another writes for the user
         eval_cases=[
-            to_eval_case(
-                case, app_name=app_name, user_id=case.name, simulation=data.fields.get("simulation")
-            )
-            for case in data.cases
+            to_eval_case(case, app_name=app_name, user_id=case.name, simulation=user)
+            for case in suite.cases
         ],
     )
 
 
 def write_eval_set(
-    data: SuiteData, path: str | os.PathLike[str], config_path: str | os.PathLike[str] | None
+    suite: Suite, path: str | os.PathLike[str], config_path: str | os.PathLike[str] | None
 ) -> None:
     """Write a suite as an eval set, and its metrics as ADK's configuration."""
-    cases = {case.name: case_data(case) for case in data.cases}
-    block = {"schema": _SCHEMA, **suite_data(data), "cases": cases}
+    cases = {case.name: case_data(case) for case in suite.cases}
+    block = {"schema": _SCHEMA, **suite_data(suite), "cases": cases}
     folder = Path(path).resolve().parent
     is_agent = any((folder / name).is_file() for name in _AGENT_FILES)
-    held = _dumped(to_eval_set(data, folder.name if is_agent else _APP))
+    held = _dumped(to_eval_set(suite, folder.name if is_agent else _APP))
     if config_path is not None:
-        write_whole(config_path, [_json(_config(data))])
+        write_whole(config_path, [_json(_config(suite))])
     write_whole(path, [_json({**held, _BLOCK: block})])
 
 
@@ -93,23 +92,30 @@ def _json(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def _config(data: SuiteData) -> dict[str, Any]:
+def _config(suite: Suite) -> dict[str, Any]:
     """ADK's configuration of the metrics.
 
     ADK compares trajectories in one way for the whole set: exactly if the cases differ, and with
     arguments only if every call names some.
     """
-    every = [turn.trajectory for case in data.cases for turn in case.turns]
+    every = [turn.trajectory for case in suite.cases for turn in case.turns]
     compared = [calls for calls in every if calls is not None]
     criteria: dict[str, Any] = {}
-    names: list[str] = [*([TRAJECTORY] if compared else []), *data.fields["metrics"]]
+    names: list[str] = [*([TRAJECTORY] if compared else []), *suite.metrics]
     for name in dict.fromkeys(names):
-        if name in METRICS and METRICS[name].threshold is not None:
-            criteria[name] = data.fields["thresholds"].get(name, METRICS[name].threshold)
-            if METRICS[name].by == "judge":
-                criteria[name] = _judged(data, name, criteria[name])
+        metric = METRICS.get(name)
+        if metric is None or metric.threshold is None:
+            continue
+        criteria[name] = suite.thresholds.get(name, metric.threshold)
+        if metric.by == "judge":
+            named = isinstance(suite.judge_model, str)
+            options: dict[str, Any] = {"judge_model": suite.judge_model} if named else {}
+            options |= {"num_samples": suite.judge_samples}
+            criteria[name] = {"threshold": criteria[name], "judge_model_options": options}
+            if metric.needs == "rubrics":  # each case has its rubrics; ADK wants some here
+                criteria[name]["rubrics"] = []
     if compared:
-        asked = {case.trajectory_match for case in data.cases}
+        asked = {case.trajectory_match for case in suite.cases}
         match = asked.pop() if len(asked) == 1 else "exact"
         criteria[TRAJECTORY] = {
             "threshold": criteria[TRAJECTORY],
@@ -117,16 +123,6 @@ def _config(data: SuiteData) -> dict[str, Any]:
             "ignore_args": not all(call.args for calls in compared for call in calls),
         }
     return {"criteria": criteria}
-
-
-def _judged(data: SuiteData, name: str, threshold: float) -> dict[str, Any]:
-    """The criterion of a metric that a model judges."""
-    options: dict[str, Any] = {"num_samples": data.fields.get("judge_samples") or 5}
-    if (model := data.fields.get("judge_model")) is not None:
-        options["judge_model"] = model
-    made: dict[str, Any] = {"threshold": threshold, "judge_model_options": options}
-    # each case has its rubrics; ADK wants some in the criterion
-    return made | ({"rubrics": []} if METRICS[name].needs == "rubrics" else {})
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -155,7 +151,7 @@ def read_eval_set(
             f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases",
             help="give it the same id in both, or remove it from the block",
         )
-    fields = reader.suite((_BLOCK,), block)
+    fields = reader.fields((_BLOCK,), block, SUITE_FIELDS)
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
     cases = reader.distinct(

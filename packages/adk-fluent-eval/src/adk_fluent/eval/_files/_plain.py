@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._cases._suite import Suite
 
 
 _EXTENSION: Final = "x-"  # keys at the top that only hold anchors
@@ -51,13 +52,13 @@ def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) ->
             ("cases",), "the file has no list of cases", help="write cases: with a list"
         )
     reader = Reader(source, registry)
-    fields = {"name": Path(name).stem, **reader.suite((), suite)}
+    fields = {"name": Path(name).stem, **reader.fields((), suite, SUITE_FIELDS)}
     return SuiteData(fields, reader.cases(("cases",), cast("list[Any]", cases)), source)
 
 
-def dump_yaml(data: SuiteData) -> str:
+def dump_yaml(suite: Suite) -> str:
     """Return a suite as YAML."""
-    made = {**suite_data(data), "cases": [case_data(case) for case in data.cases]}
+    made = {**suite_data(suite), "cases": [case_data(case) for case in suite.cases]}
     return yaml.dump(made, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 

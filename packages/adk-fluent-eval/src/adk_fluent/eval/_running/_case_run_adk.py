@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._running._kept import ResponseCache
-    from adk_fluent.eval._running._options import RunOptions, Suite
+    from adk_fluent.eval._running._options import RunOptions
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"

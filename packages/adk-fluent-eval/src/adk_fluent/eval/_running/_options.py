@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from adk_fluent.eval._errors import (
     EvalError,
@@ -28,31 +28,12 @@ if TYPE_CHECKING:
     from google.adk.sessions import BaseSessionService
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._turn import UserSimulation
     from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._figures import Gate
     from adk_fluent.eval._report._report import FluentEvalReport
     from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.protocol import PriceBook
 
 Engine = Literal["auto", "light", "local"]
-
-
-class Suite(Protocol):
-    """What a run needs of a suite; `FluentEvalSuite` is one."""
-
-    name: str
-    pipeline: Any
-    cases: list[FluentCase]
-    metrics: tuple[str, ...]
-    thresholds: dict[str, float]
-    num_runs: int
-    custom_judges: tuple[FluentJudge, ...]
-    gate: Gate
-    judge_model: Any
-    judge_samples: int
-    simulation: UserSimulation | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._checks._checks import Observation
     from adk_fluent.eval._report._figures import Gate
-    from adk_fluent.eval._running._options import Suite
 
 _ALWAYS_MET = {*CHECKS} - {TRAJECTORY}  # checks with a fixed threshold
 
