@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from adk_fluent.errors import AdkFluentError, BuildError, Details, UsageError, nearest_name
+from adk_fluent.errors import AdkFluentError, DataFileError, Details, UsageError, nearest_name
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
@@ -44,35 +44,14 @@ class MetricUnavailableError(EvalError, NotImplementedError):
         super().__init__(what, **details)
 
 
-class EvalFileError(BuildError, OSError):
+class EvalFileError(DataFileError):
     """A file of cases or results cannot be read or written.
 
     Cause: it is missing, broken, of a newer version, or the disk is full.
     Fix: correct the line or field that the message names.
-
-    Attributes:
-        path: The file.
-        line: The line, counted from 1; None if unknown.
-        field: The field, as ``cases[3].input``; empty if unknown.
     """
 
     code = "ADKF702"
-
-    def __init__(
-        self,
-        what: str,
-        *,
-        path: str,
-        line: int | None = None,
-        field: str = "",
-        **details: Unpack[Details],
-    ) -> None:
-        self.path = path
-        self.line = line
-        self.field = field
-        place = f"{path}:{line}" if line else path
-        details.setdefault("location", f"{place} ({field})" if field else place)
-        super().__init__(what, **details)
 
 
 class EvalFailedError(AdkFluentError, AssertionError):

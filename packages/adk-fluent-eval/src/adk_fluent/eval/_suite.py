@@ -324,9 +324,9 @@ class FluentEvalSuite(Suite):
             EvalFileError: The file cannot be written; an old one stays.
         """
         from adk_fluent.eval._files._plain import table_of  # noqa: PLC0415  # rarely needed
-        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # of files alone
 
-        write_whole(path, list(table_of(path, self.cases)))
+        Source.write(path, list(table_of(path, self.cases)))
 
     def to_yaml(self, path: str | PathLike[str]) -> None:
         """Write the suite as YAML, without its pipeline and judges.
@@ -336,9 +336,9 @@ class FluentEvalSuite(Suite):
             EvalFileError: The file cannot be written; an old one stays.
         """
         from adk_fluent.eval._files._plain import dump_yaml  # noqa: PLC0415  # imports yaml
-        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # of files alone
 
-        write_whole(path, [dump_yaml(self)])
+        Source.write(path, [dump_yaml(self)])
 
     def to_eval_set(self) -> EvalSet:
         """Return the suite as an eval set of ADK, without what ADK has no field for.

@@ -276,14 +276,14 @@ class _Reporter:
             if self._path is None:
                 continue
             from adk_fluent.eval import EvalFileError  # noqa: PLC0415  # of reports alone
-            from adk_fluent.eval._files._source import with_suite, write_whole  # noqa: PLC0415
+            from adk_fluent.eval._files._source import Source, with_suite  # noqa: PLC0415
             from adk_fluent.eval._report._report import in_form  # noqa: PLC0415
             from adk_fluent.eval._text import encodable  # noqa: PLC0415
 
             path = with_suite(str(self._path), suite if len(self._records) > 1 else "")
             form = _FORMS[self._path.suffix.lower()]
             try:
-                write_whole(path, [encodable(in_form(report, form))])
+                Source.write(path, [encodable(in_form(report, form))])
             except EvalFileError as error:
                 self._lines.append(f"error: {error}")
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED

@@ -16,7 +16,7 @@ import click
 
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, Target, attribute_of, module_of, note
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._source import with_suite, write_whole
+from adk_fluent.eval._files._source import Source, with_suite
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form
 from adk_fluent.eval._suite import FluentEvalSuite
@@ -168,7 +168,7 @@ class Output:
     def save(self, path: str, make: Callable[[], str]) -> None:
         """Write a document to a file; a failure is noted, and the others are still written."""
         with self.noted():
-            write_whole(path, [encodable(make())])
+            Source.write(path, [encodable(make())])
 
     @contextmanager
     def noted(self) -> Generator[None]:

@@ -20,7 +20,8 @@ from adk_fluent.eval._text import plain
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adk_fluent.eval._files._source import At, Source
+    from adk_fluent.eval._files._source import Source
+    from adk_fluent.extend import At
 
 
 def to_eval_case(

@@ -20,7 +20,8 @@ from adk_fluent.eval._text import plain
 from adk_fluent.extend import describe, json_safe, storage_fault
 
 if TYPE_CHECKING:
-    from adk_fluent.eval._files._source import At, Source
+    from adk_fluent.eval._files._source import Source
+    from adk_fluent.extend import At
 
 #: Functions that files may name, by name.
 Registry: TypeAlias = Mapping[str, Callable[..., Any]]

@@ -29,7 +29,7 @@ from adk_fluent.eval._files._codec import (
 )
 from adk_fluent.eval._files._results_adk import set_id
 from adk_fluent.eval._files._session_adk import answer_text, text_or_content, tool_calls
-from adk_fluent.eval._files._source import At, Source, read_json, write_whole
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._metrics import METRICS, TRAJECTORY
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._suite import Suite
+    from adk_fluent.extend import At
 
 
 _BLOCK: Final = "adk_fluent"
@@ -80,8 +81,8 @@ def write_eval_set(
     is_agent = any((folder / name).is_file() for name in _AGENT_FILES)
     held = _dumped(to_eval_set(suite, folder.name if is_agent else _APP))
     if config_path is not None:
-        write_whole(config_path, [_json(_config(suite))])
-    write_whole(path, [_json({**held, _BLOCK: block})])
+        Source.write(config_path, [_json(_config(suite))])
+    Source.write(path, [_json({**held, _BLOCK: block})])
 
 
 def _dumped(model: EvalSet | EvalCase) -> dict[str, Any]:
@@ -137,7 +138,7 @@ def read_eval_set(
     if isinstance(source, EvalSet):
         eval_set, block, place = source, {}, Source(f"EvalSet {source.eval_set_id!r}")
     else:
-        place, raw = read_json(source)
+        place, raw = Source.read_json(source)
         eval_set, block = _parsed(place, raw)
         beside = Path(source).with_name(_CONFIG)
         if config_path is None and not block and beside.is_file():
@@ -246,7 +247,7 @@ def _turn(invocation: Invocation) -> dict[str, Any]:
 
 def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
     """A suite with the metrics of ADK's configuration."""
-    source, raw = read_json(path)
+    source, raw = Source.read_json(path)
     config = source.mapping((), raw)
     if "criteria" not in config:
         raise source.error(("criteria",), "not a configuration of ADK: it has no criteria")

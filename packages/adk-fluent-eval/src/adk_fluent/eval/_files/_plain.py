@@ -12,8 +12,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import yaml
-
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.eval._files._codec import (
@@ -25,7 +23,8 @@ from adk_fluent.eval._files._codec import (
     case_data,
     suite_data,
 )
-from adk_fluent.eval._files._source import At, Source, locate, parse_json, read_text
+from adk_fluent.eval._files._source import Source
+from adk_fluent.extend import to_yaml_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,14 +34,12 @@ if TYPE_CHECKING:
 
 
 _EXTENSION: Final = "x-"  # keys at the top that only hold anchors
-_TAG: Final = "tag:yaml.org,2002:"
 
 
 def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) -> SuiteData:
     """Return the suite in a YAML file."""
     name = os.fspath(path)
-    value, lines = parse_yaml(read_text(path), name)
-    source = Source(name, lines)
+    source, value = Source.read_yaml(path)
     given = source.mapping((), value)
     given = {key: each for key, each in given.items() if not key.startswith(_EXTENSION)}
     suite = source.mapping((), given, (*SUITE_FIELDS, "cases"), "a suite")
@@ -59,66 +56,10 @@ def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) ->
 def dump_yaml(suite: Suite) -> str:
     """Return a suite as YAML."""
     made = {**suite_data(suite), "cases": [case_data(case) for case in suite.cases]}
-    return yaml.dump(made, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return to_yaml_text(made)
 
 
-class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def represent_str(self, data: str) -> yaml.ScalarNode:
-        # in other quotes it is a line break, which is read as another one
-        style = '"' if "\x85" in data else None
-        return cast("Any", self).represent_scalar(f"{_TAG}str", data, style=style)
-
-
-_Dumper.add_representer(str, _Dumper.represent_str)
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads dates as text, as JSON has them, and takes no duplicate keys."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if key.tag != f"{_TAG}merge"]
-        for key, _ in reversed(node.value):
-            if key.tag != f"{_TAG}merge" and (key.tag != f"{_TAG}str" or keys.count(key.value) > 1):
-                what = "duplicate key" if keys.count(key.value) > 1 else "a key must be a text:"
-                raise yaml.MarkedYAMLError(
-                    problem=f"{what} {key.value!r}", problem_mark=key.start_mark
-                )
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in each if tag != f"{_TAG}timestamp"]
-    for first, each in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def parse_yaml(text: str, path: str) -> tuple[Any, dict[At, int]]:
-    """Return the value of a YAML text, and the lines of its parts; nothing in it can run code."""
-    lines: dict[At, int] = {}
-    try:
-        loader: Any = _Loader(text)  # without complete types
-        try:
-            node = loader.get_single_node()
-            if node is not None:
-                locate(node, (), lines)
-            return (None if node is None else loader.construct_document(node)), lines
-        finally:
-            loader.dispose()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise EvalFileError(
-            f"invalid YAML: {', '.join(filter(None, (error.context, error.problem)))}",
-            path=path,
-            line=None if mark is None else mark.line + 1,
-            help="indent with spaces, not tabs" if r"'\t'" in (error.problem or "") else None,
-        ) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise EvalFileError(f"invalid YAML: {what.splitlines()[0]}", path=path) from error
-
+# --- tables --------------------------------------------------------------------------------------
 
 _METADATA: Final = "metadata."
 _LISTS: Final = frozenset({"expected_trajectory", "tags", "rubrics"})
@@ -169,7 +110,7 @@ def load_table(
     """Return the cases of a CSV file, or of JSON lines (``.jsonl``, ``.ndjson``)."""
     name = os.fspath(path)
     read = _csv if _kind(path) == ".csv" else _json_lines
-    rows = list(read(read_text(path, newline=""), name, dict(map or {})))
+    rows = list(read(Source.read_text(path, newline=""), name, dict(map or {})))
     source = Source(name, {("cases", n): line for n, (line, _) in enumerate(rows)})
     if not rows:
         raise source.error((), "the file has no cases")
@@ -225,7 +166,7 @@ def _json_lines(text: str, path: str, map: dict[str, str]) -> Iterator[tuple[int
     for line, each in enumerate(text.split("\n"), 1):  # not splitlines: texts may have U+2028
         if each.strip():
             source = Source(path, {(): line})
-            value = source.mapping((), parse_json(each, path, line))
+            value = source.mapping((), source.parse_json(each, line))
             fields = _fields(source, list(value), {k: v for k, v in map.items() if k in value})
             yield line, _folded(source, dict(zip(fields, value.values(), strict=True)))
 
@@ -262,7 +203,7 @@ def _cell(source: Source, field: str, text: str) -> Any:
             return [each.strip() for each in text.split("|")]
         if field == "expected_response_contains":
             return text
-    return parse_json(text, source.path, source.line_of(()) or 1, field)
+    return source.parse_json(text, source.line_of(()) or 1, field)
 
 
 def _folded(source: Source, row: dict[str, Any]) -> dict[str, Any]:

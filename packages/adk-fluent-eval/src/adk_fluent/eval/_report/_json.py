@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._source import At, Source, read_json
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import RECORDS, CaseOutcome, defaults_of
 from adk_fluent.eval._report._figures import Gate
 from adk_fluent.eval._text import encodable, plain
-from adk_fluent.extend import describe
+from adk_fluent.extend import At, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,7 @@ def _record(value: Any) -> Any:
 
 def read_report(report: type[_R], path: str | PathLike[str]) -> _R:
     """Return the report in a file."""
-    source, value = read_json(path)
+    source, value = Source.read_json(path)
     data = source.mapping((), value)
     head = source.mapping(("adk_fluent",), data.pop("adk_fluent", {}))
     data.pop("summary", None)

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
-from adk_fluent.eval._files._source import write_whole
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import Escape, document, escaped, plain_line
 from adk_fluent.eval._report._figures import ReportFigures
@@ -79,7 +79,7 @@ class FluentEvalReport(ReportFigures):
         Raises:
             EvalFileError: The file cannot be written.
         """
-        write_whole(path, report_chunks(self))
+        Source.write(path, report_chunks(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FluentEvalReport:
@@ -152,7 +152,7 @@ class FluentEvalReport(ReportFigures):
             EvalFileError: The file cannot be written.
             EvalError: The baseline is not a report.
         """
-        write_whole(path, html_page(self, baseline))
+        Source.write(path, html_page(self, baseline))
 
     def to_junit(self) -> str:
         """Return JUnit XML with a test case for each run."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from adk_fluent.eval._errors import EvalFileError, require, require_type
-from adk_fluent.eval._files._source import Source, parse_json, read_json, read_text, write_whole
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._json import json_line, validated
 from adk_fluent.eval._text import plain, shown
@@ -68,7 +68,7 @@ class ResponseCache:
                     help="record again where a model can be called: mode='auto'",
                 )
             return None
-        source, value = read_json(file)
+        source, value = Source.read_json(file)
         held = source.mapping((), value)
         head = source.mapping(("adk_fluent",), held.get("adk_fluent", {}))
         responses: Any = held.get("responses")
@@ -80,7 +80,7 @@ class ResponseCache:
         """Keep responses."""
         value = {"adk_fluent": _ANSWER, "model": model, "responses": responses}
         text = json.dumps(value, ensure_ascii=True, indent=1, sort_keys=True)
-        write_whole(self._file(name), [text, "\n"])
+        Source.write(self._file(name), [text, "\n"])
 
     def _file(self, name: str) -> Path:
         return Path(self.path) / f"{name}.json"
@@ -116,13 +116,13 @@ class Journal:
 
     def _read(self) -> None:
         # what was cut off may end within a character
-        *lines, last = read_text(self._path, errors="surrogateescape").split("\n")
+        *lines, last = Source.read_text(self._path, errors="surrogateescape").split("\n")
         tail = last.encode("utf-8", "surrogateescape")
         if not lines and json_line(self._head).encode().startswith(tail):  # killed in the head
             self._drop(tail)
             self._fresh = True
             return
-        head: Any = parse_json(lines[0] if lines else last, self._path)
+        head: Any = self._source.parse_json(lines[0] if lines else last)
         if head != self._head:
             raise self._source.error(
                 (),
@@ -134,7 +134,7 @@ class Journal:
             self._drop(tail)
         for number, line in enumerate(lines[1:], 2):
             source = Source(self._path, {(): number})
-            value = source.mapping((), parse_json(line, self._path, number))
+            value = source.mapping((), source.parse_json(line, number))
             made: Any = json.dumps(value.get("outcome"))
             outcome: CaseOutcome = validated(CaseOutcome, made, source, ("outcome",))
             digest = str(value.get("digest"))
