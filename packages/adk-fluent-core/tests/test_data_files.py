@@ -53,6 +53,10 @@ def test_an_error_names_the_line_and_the_field(tmp_path: Path, name: str) -> Non
         file.mapping((), {"cuont": 1}, ("count",), "a row")
     with pytest.raises(DataFileError, match="newer than this version reads"):
         file.check_schema((), 2, 1)
+    with pytest.raises(DataFileError, match="valid integer, and 1 more") as caught:
+        file.validated(dict[str, int], {"a": "x", "b": None}, ("rows", 1), strict=True)
+    assert (caught.value.line, caught.value.field) == (3, "rows[1].a")
+    assert file.validated(dict[str, bytes], {"a": "b"}) == {"a": b"b"}
 
 
 def test_a_file_is_replaced_when_all_of_it_is_written(

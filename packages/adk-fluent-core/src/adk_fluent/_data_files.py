@@ -231,6 +231,41 @@ class DataFile:
                 raise self.error((*at, key), f"{what} has no field {key!r}", help=help)
         return made
 
+    def validated(
+        self,
+        kind: Any,
+        value: Any,
+        at: At = (),
+        *,
+        strict: bool | None = None,
+        unknown: str | None = None,
+    ) -> Any:
+        """Return data of the file as a model, dataclass or other type that pydantic knows.
+
+        Args:
+            kind: The type.
+            value: The data.
+            at: Its place.
+            strict: Whether no value is converted, as of pydantic.
+            unknown: What to do about a field that the type does not have.
+
+        Raises:
+            DataFileError: It is not of the type; says what is wrong first, and where.
+        """
+        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
+
+        try:
+            with self.naming(at):  # base64 is only read from JSON
+                return TypeAdapter(kind).validate_json(json.dumps(value), strict=strict)
+        except ValidationError as error:
+            first, *more = error.errors(include_url=False, include_context=False)
+            # parts of unions, such as ``list[Part]``, are not in the file
+            way = (each for each in first["loc"] if isinstance(each, int) or each.isidentifier())
+            what = f"{first['msg']}{f', and {len(more):,} more' if more else ''}"
+            found = "nothing" if first["type"] == "missing" else describe(first["input"])
+            help = unknown if first["type"] == "extra_forbidden" else None
+            raise self.error((*at, *way), what, found=found, help=help) from None
+
     def check_schema(self, at: At, schema: object, known: int) -> None:
         """Check that the wheel knows the schema of a file, which a newer one may have written.
 

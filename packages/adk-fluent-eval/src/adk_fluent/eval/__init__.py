@@ -42,28 +42,29 @@ if TYPE_CHECKING:
     from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.eval._suite import FluentEvalSuite
 else:
-    _MODULES = {
-        "_cases._case": ("FluentCase",),
-        "_cases._judge": ("FluentJudge",),
-        "_cases._turn": ("ToolCall", "Turn", "UserSimulation"),
-        "_errors": ("EvalError", "EvalFailedError", "EvalFileError", "MetricUnavailableError"),
-        "_report._figures": ("Gate",),
-        "_metrics": ("PrebuiltMetrics",),
-        "_outcome": (
-            *("CaseOutcome", "Finding", "MetricScore", "MetricStatus", "Status"),
-            *("Step", "Tokens", "ToolUse", "TurnOutcome"),
-        ),
-        "_report._report": ("FluentEvalReport", "ModelMatrix"),
-        "_report._statistics": ("CaseChange", "MetricSummary", "RegressionReport", "TagSummary"),
-        "_running._kept": ("ResponseCache",),
-        "_suite": ("FluentEvalSuite",),
+    _PLACES = {
+        name: module
+        for module, names in {
+            "_cases._case": "FluentCase",
+            "_cases._judge": "FluentJudge",
+            "_cases._turn": "ToolCall Turn UserSimulation",
+            "_errors": "EvalError EvalFailedError EvalFileError MetricUnavailableError",
+            "_metrics": "PrebuiltMetrics",
+            "_outcome": "CaseOutcome Finding MetricScore MetricStatus Status Step Tokens ToolUse"
+            " TurnOutcome",
+            "_report._figures": "Gate",
+            "_report._report": "FluentEvalReport ModelMatrix",
+            "_report._statistics": "CaseChange MetricSummary RegressionReport TagSummary",
+            "_running._kept": "ResponseCache",
+            "_suite": "FluentEvalSuite",
+        }.items()
+        for name in names.split()
     }
-    _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
     def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
+        if name not in _PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
         return value
 
 

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from google.adk.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
 from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_pydantic_schema
-from pydantic import ValidationError
 
 from adk_fluent.eval._cases._turn import Turn, UserSimulation
-from adk_fluent.eval._files._cases_adk import invalid, simulation_from, to_eval_case
+from adk_fluent.eval._files._cases_adk import UNKNOWN, simulation_from, to_eval_case
 from adk_fluent.eval._files._codec import (
     SUITE_FIELDS,
     Reader,
@@ -188,10 +187,7 @@ def _parsed(source: Source, raw: Any) -> tuple[EvalSet, dict[str, Any]]:
         value = {"eval_set_id": name, "eval_cases": [value]}
     elif "eval_cases" not in value and "evalCases" not in value:
         raise source.error((), "not an eval set of ADK: it has no eval_cases")
-    try:
-        return EvalSet.model_validate_json(json.dumps(value)), block
-    except ValidationError as error:
-        raise invalid(source, (), error) from None
+    return source.validated(EvalSet, value, unknown=UNKNOWN), block
 
 
 def _case(

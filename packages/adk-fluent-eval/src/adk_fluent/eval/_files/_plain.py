@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -27,9 +26,8 @@ from adk_fluent.eval._files._source import Source
 from adk_fluent.extend import to_yaml_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._suite import Suite
 
 
@@ -70,36 +68,6 @@ _TEXTS: Final = frozenset(
     }
 )
 _LONGEST: Final = 2**31 - 1  # characters of a cell
-
-
-def table_of(path: str | os.PathLike[str], cases: Iterable[FluentCase]) -> Iterator[str]:
-    """Yield the text of a file with these cases.
-
-    Raises:
-        EvalError: A case has a value that files cannot hold, such as a lambda, or CSV cannot.
-    """
-    rows = [(case, case_data(case)) for case in cases]
-    if _kind(path) != ".csv":
-        yield from (f"{json.dumps(row, ensure_ascii=False)}\n" for _, row in rows)
-        return
-    fields = [each for each in CASE_FIELDS if any(each in row for _, row in rows)]
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(fields)
-    for case, row in rows:
-        if not isinstance(row["input"], str):
-            raise case.error("CSV holds one text as input", help="write .jsonl or YAML")
-        writer.writerow([_written(each, row[each]) if each in row else "" for each in fields])
-    yield text.getvalue()
-
-
-def _written(field: str, value: Any) -> str:
-    """The cell of which `_cell` makes the value."""
-    if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if field in _TEXTS or not value.lstrip().startswith(("[", "{")):
-        return value
-    return json.dumps([value], ensure_ascii=False)
 
 
 def load_table(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.eval._errors import (
     EvalError,
     did_you_mean,
-    is_count,
     is_limit,
     is_number,
     is_whole,
@@ -57,28 +56,23 @@ class Gate:
     max_cost_usd: float | None = None
 
     def __post_init__(self) -> None:
-        _check_share("min_pass_rate", self.min_pass_rate)
-        for tag, share in _pairs("min_tag_pass_rate", self.min_tag_pass_rate):
-            _check_share(f"min_tag_pass_rate[{tag!r}]", share)
-        for name, score in _pairs("min_metric", self.min_metric):
-            require(is_number(score), f"min_metric[{name!r}] must be a number", score)
+        shares = {"min_pass_rate=": self.min_pass_rate, **self._named("min_tag_pass_rate")}
+        for name, value in shares.items():
+            valid = is_number(value) and 0 <= value <= 1
+            require(valid, f"{name} must be between 0 and 1", value)
+        for name, value in self._named("min_metric").items():
+            require(is_number(value), f"{name} must be a number", value)
         limit, cost = self.max_regressions, self.max_cost_usd
-        require(
-            limit is None or is_count(limit), "max_regressions= must be a whole number >= 0", limit
-        )
+        valid = limit is None or is_whole(limit, 0)
+        require(valid, "max_regressions= must be a whole number >= 0", limit)
         require(cost is None or is_limit(cost), "max_cost_usd= must be a number >= 0", cost)
         for name in ("significant_only", "allow_flaky"):
             require_type(getattr(self, name), bool, f"{name}= must be True or False")
 
-
-def _pairs(name: str, value: Any) -> list[tuple[str, Any]]:
-    require_type(value, Mapping, f"{name}= must be a mapping of names to numbers")
-    return list(cast("Mapping[str, Any]", value).items())
-
-
-def _check_share(name: str, value: Any) -> None:
-    valid = is_number(value) and 0 <= value <= 1
-    require(valid, f"{name}= must be between 0 and 1", value)
+    def _named(self, field: str) -> dict[str, Any]:
+        held = getattr(self, field)
+        require_type(held, Mapping, f"{field}= must be a mapping of names to numbers")
+        return {f"{field}[{name!r}]": value for name, value in held.items()}
 
 
 _NAMES: Final = 10  # ids that a line lists

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+import dataclasses
 from typing import TYPE_CHECKING
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
@@ -120,16 +120,17 @@ class FluentEvalReport(ReportFigures):
         if not reports or len({each.suite for each in reports}) > 1:
             suites = ", ".join(dict.fromkeys(each.suite for each in reports)) or "no report"
             raise EvalError("merge() takes the reports of one suite", found=suites)
-        first = reports[0]
-        versions = dict.fromkeys(each.adk_version for each in reports)
-        outcomes = [outcome for each in reports for outcome in each.outcomes]
-        return cls(
-            *(outcomes, first.suite, first.gate, first.metrics, first.engine, ", ".join(versions)),
-            min(each.started_at for each in reports),
-            max(each.duration_s for each in reports),
-            list(dict.fromkeys(note for each in reports for note in each.notes)),
-            any(each.interrupted for each in reports),
+        return dataclasses.replace(
+            reports[0],
+            outcomes=[outcome for each in reports for outcome in each.outcomes],
+            adk_version=", ".join(dict.fromkeys(each.adk_version for each in reports)),
+            started_at=min(each.started_at for each in reports),
+            duration_s=max(each.duration_s for each in reports),
+            notes=list(dict.fromkeys(note for each in reports for note in each.notes)),
+            interrupted=any(each.interrupted for each in reports),
             saved_regressions=[line for each in reports for line in each.regressions],
+            baseline=None,
+            adk_results={},
         )
 
     def to_markdown(self) -> str:
@@ -184,21 +185,6 @@ def outcome_line(outcome: CaseOutcome) -> str:
 
 class ModelMatrix(dict[str, FluentEvalReport]):
     """The report of each model, by the model's name; see `FluentEvalSuite.matrix`."""
-
-    @property
-    def best(self) -> str:
-        """The model with the highest pass rate; of equal ones the cheaper, then the faster.
-
-        Interrupted runs, and those in which no run counts, come last.
-        """
-
-        def rank(model: str) -> tuple[bool, float, float, float]:
-            report = self[model]
-            cost = inf if report.cost_usd is None else report.cost_usd
-            incomplete = report.interrupted or not report.counting
-            return incomplete, -report.pass_rate, cost, _duration(report) or inf
-
-        return min(self, key=rank)
 
     @property
     def differing(self) -> dict[str, list[str]]:

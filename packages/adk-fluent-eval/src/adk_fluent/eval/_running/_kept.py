@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 from adk_fluent.eval._errors import EvalFileError, require, require_type
 from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._json import json_line, validated
+from adk_fluent.eval._report._json import json_line
 from adk_fluent.eval._text import plain, shown
 
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ class Journal:
         for number, line in enumerate(lines[1:], 2):
             source = Source(self._path, {(): number})
             value = source.mapping((), source.parse_json(line, number))
-            made: Any = json.dumps(value.get("outcome"))
-            outcome: CaseOutcome = validated(CaseOutcome, made, source, ("outcome",))
+            held = value.get("outcome")
+            outcome: CaseOutcome = source.validated(CaseOutcome, held, ("outcome",), strict=True)
             digest = str(value.get("digest"))
             self._kept[outcome.id, outcome.run, digest] = (outcome, value.get("result"))
 
