@@ -197,7 +197,8 @@ class DbosEngine:
 
         Raises:
             DistributedRunError: A step failed, or the run was cancelled; see `answer`.
-            EngineError: The engine was closed meanwhile; `run` with the same id goes on.
+            EngineError: The engine was closed meanwhile, or could not reach its database for so
+                long that others take it for dead; `run` with the same id goes on.
         """
         call = await self._call(pipeline, message, run_id, state, user_id)
         station = self._stations[call.fingerprint]
@@ -215,9 +216,11 @@ class DbosEngine:
                     async with asyncio.timeout(pause):
                         await over.wait()
                 pause = _SOON if over.is_set() else min(_RARER * pause, _LOOK)
-                if self._runtime is None:
+                if self._runtime is None or self._runtime.is_lost:
+                    lost = self._runtime is not None
                     raise EngineError(
                         f"the engine was closed while run {call.run_id!r} went on",
+                        found="it could not tell others in time that it is alive" if lost else None,
                         help="run(...) with the same run_id goes on with it",
                     )
                 over.clear()
@@ -465,10 +468,11 @@ class DbosEngine:
                     queues[dbos.queue_of(fingerprint, dbos.ALL)] = self._concurrency
                 self._check_isolation(station.plan, names)
             runtime = self._runtime
-            if runtime is not None and (queues.keys() <= runtime.queues.keys() or not queues):
-                return runtime
-            while runtime is not None and not runtime.is_idle:  # noqa: ASYNC110  # threads
-                await asyncio.sleep(self._poll)
+            if runtime is not None and not runtime.is_lost:
+                if queues.keys() <= runtime.queues.keys() or not queues:
+                    return runtime
+                while not runtime.is_idle:  # noqa: ASYNC110  # threads
+                    await asyncio.sleep(self._poll)
             if runtime is not None:
                 queues = {**runtime.queues, **queues}
                 await self.aclose()
