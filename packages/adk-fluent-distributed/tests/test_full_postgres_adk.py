@@ -123,7 +123,7 @@ def server() -> Iterator[postgres_server.Server]:
 
 
 async def test_a_postgres_that_is_started_anew_in_the_middle_of_a_step(
-    server: postgres_server.Server,
+    server: postgres_server.Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Workers go on by themselves, and whoever asks meanwhile is told."""
     held, url = Held(), f"{server.address}/postgres"
@@ -138,11 +138,15 @@ async def test_a_postgres_that_is_started_anew_in_the_middle_of_a_step(
             with pytest.raises(EngineError, match="see that the server runs") as caught:
                 await asked
             assert caught.value.code == "ADKF852"
+        while "could not look after its database" not in caplog.text:  # noqa: ASYNC110  # of a thread
+            await asyncio.sleep(0.02)
         assert await asyncio.to_thread(server.start)
         held.go.set()
         while not (stands := await engine.status("r")).is_over:  # noqa: ASYNC110  # of a thread
             await asyncio.sleep(0.02)
         assert (stands.status, stands.answer, held.begun) == ("completed", "B", 1)
+        (told,) = (each for each in caplog.records if "look after" in each.msg)
+        assert told.exc_info is None
         with pytest.raises(DistributedRunError, match="there is no run 'none'"):
             await engine.status("none")
         works.cancel()
