@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from adk_fluent.distributed._call import SegmentCall, status_of
+from adk_fluent.distributed._checkers import memory_of
 from adk_fluent.distributed._database import Address, Database, unusable
 from adk_fluent.distributed._deploy import is_container_of
 from adk_fluent.distributed._engine import EngineCapabilities
@@ -27,7 +28,7 @@ from adk_fluent.distributed._runs import (
 )
 from adk_fluent.distributed._segments import node_of
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import LOG, describe
 from adk_fluent.ir import ScalingConfig
 
 if TYPE_CHECKING:
@@ -438,6 +439,8 @@ class DbosEngine:
         station = adk.Station(node, self._config, sessions, artifacts, url=self._address.url)
         known = self._stations.setdefault(station.plan.fingerprint, station)
         known.refuse_other(station)
+        for each in memory_of(node) if known is station else ():
+            LOG.warning("a run that goes on in another process begins anew there: %s", each)
         return known
 
     async def _launched(
