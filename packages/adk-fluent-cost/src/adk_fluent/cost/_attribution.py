@@ -58,10 +58,10 @@ class _Alike(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _alike(
-    books: PriceBooks, own: PriceBook | None, day: float, kind: type[Any], asked: str, *same: Any
+    books: PriceBooks, own: PriceBook | None, day: float, place: Any, models: Any, *how: Any
 ) -> _Alike:
     """What those have in common that are alike in all this."""
-    agent, path, branch, model, estimated, served, tier = same
+    (agent, path, branch), (kind, asked, model), (estimated, served, tier) = place, models, how
     on = datetime.fromtimestamp(day * _DAY, UTC).date()
     usd, source = with_candidates(books, own).of_day(names_of(model, served)[0], on, tier)
     provider = provider_of(kind, asked) if model == asked else model_id(model).provider or ""
@@ -154,12 +154,11 @@ class CostAttributionMiddleware(OfRequests):
         if spent is None:
             return
         call, now, (usage, *how) = watched.call, self._clock.now(), spent
-        kind: type[Any] = call.model.__class__
         books = self._given or watched.books or self.prices
+        place = call.agent, call.path, getattr(invocation_of(call.ctx), "branch", None)
+        model = call.model.__class__, watched.asked, watched.model
         record, text, attributes, usd = _alike(
-            *(books, CANDIDATE_PRICES.get(), now // _DAY, kind, watched.asked),
-            *(call.agent, call.path, getattr(invocation_of(call.ctx), "branch", None)),
-            *(watched.model, *how),
+            books, CANDIDATE_PRICES.get(), now // _DAY, place, model, *how
         )
         if usd is not None:
             cost: Money | Unknown = Money(usd(usage))
@@ -175,7 +174,7 @@ class CostAttributionMiddleware(OfRequests):
             self._warn(record, cost)
         else:
             charge(float(cost.usd), attributes)
-        told = (*self._told, *watched.told)
+        told = self._told + watched.told
         record = record.but(usage=usage, cost=cost, at=now) if told else record
         for each in told:
             try:
@@ -201,9 +200,10 @@ def _noted(response: Any, metadata: dict[str, Any]) -> Any:
     `model_copy` takes three times as long, and this is done for each model call.
     """
     made: Any = object.__new__(cast("type[Any]", response.__class__))
+    fields = {*response.__pydantic_fields_set__, "custom_metadata"}
     _set(made, "__dict__", {**response.__dict__, "custom_metadata": metadata})
-    _set(made, "__pydantic_fields_set__", {*response.model_fields_set, "custom_metadata"})
-    _set(made, "__pydantic_extra__", response.model_extra)
+    _set(made, "__pydantic_fields_set__", fields)
+    _set(made, "__pydantic_extra__", response.__pydantic_extra__)
     _set(made, "__pydantic_private__", response.__pydantic_private__)
     return made
 

@@ -309,14 +309,12 @@ def price_books(given: Prices | None = None) -> PriceBooks:
     """
     if isinstance(given, PriceBooks):
         return given
-    own: Any = given
+    own: list[Any] = list(given) if isinstance(given, Iterable) else [given]
     if isinstance(given, str | Path):
-        own = PriceTable.from_yaml(given)
+        own = [PriceTable.from_yaml(given)]
     elif isinstance(given, Mapping):
-        own = PriceTable(cast("Mapping[str, Any]", given))
-    if not isinstance(own, Iterable):
-        own = [] if own is None else [own]
-    return PriceBooks([*own, *default_books()])
+        own = [PriceTable(cast("Mapping[str, Any]", given))]
+    return PriceBooks([*([] if given is None else own), *default_books()])
 
 
 class GenaiPrices:
