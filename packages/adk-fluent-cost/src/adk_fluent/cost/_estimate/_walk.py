@@ -436,8 +436,9 @@ class Walk:
             here.calls = self._calls(node)
             here.own = self._own(node, here)
             total = here.own or NEVER
-        ways = [self.positions[each].cost for each in here.inside]
-        return self._of_all(here, ways, total) if ways else total
+        if not here.inside:
+            return total
+        return self._of_all(here, [self.positions[each].cost for each in here.inside], total)
 
 
 @lru_cache(maxsize=1024)
