@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
-from adk_fluent.cost._report import KEY, CostRecord, begun, written
+from adk_fluent.cost._report import KEY, CostRecord, CostReport, begun, written
 from adk_fluent.cost._requests import (
     AROUND,
     CANDIDATE_PRICES,
@@ -26,12 +27,20 @@ from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import MiddlewareDesc, Money, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from decimal import Decimal
     from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
-    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, PriceBook, Usage
+    from adk_fluent.protocol import (
+        AnyMiddleware,
+        Clock,
+        ModelCall,
+        ModelReply,
+        NextModel,
+        PriceBook,
+        Usage,
+    )
 
 _LABELS: Final = (
     *("gen_ai.agent.name", "gen_ai.request.model", "gen_ai.response.model"),
@@ -223,3 +232,22 @@ CostAttributionMiddleware.DESC = MiddlewareDesc(
 
 #: `CostAttributionMiddleware` by its short name.
 cost_attribution = CostAttributionMiddleware
+
+
+class CostOption:
+    """Collects what the model calls of a command cost, and prints it at its end."""
+
+    def __init__(self) -> None:
+        self._report = CostReport()
+        self._costs = CostAttributionMiddleware(on_record=self._report.add)
+
+    @property
+    def middlewares(self) -> Sequence[AnyMiddleware]:
+        """What stands around each run."""
+        return (self._costs,)
+
+    def report(self, *, as_json: bool) -> str:
+        """Return what was spent, as a line of JSON or as Markdown."""
+        if as_json:
+            return json.dumps({"cost": self._report.to_dict()})
+        return f"\nCost: {self._report.to_markdown()}"

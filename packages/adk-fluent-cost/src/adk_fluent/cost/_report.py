@@ -17,10 +17,9 @@ from adk_fluent.cost._requests import Spent, quoted
 from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
-    from adk_fluent.protocol import AnyMiddleware
 
 
 #: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
@@ -403,24 +402,3 @@ def _again(record: CostRecord, books: PriceBooks) -> CostRecord:
     spent = Spent(record.usage, record.estimated, record.served, record.tier)
     quote = quoted(books, record.model, spent, datetime.fromtimestamp(record.at, UTC))
     return record.but(cost=quote.money, source=quote.source)
-
-
-class CostOption:
-    """Collects what the model calls of a command cost, and prints it at its end."""
-
-    def __init__(self) -> None:
-        from adk_fluent.cost._attribution import CostAttributionMiddleware  # noqa: PLC0415  # which imports this
-
-        self._report = CostReport()
-        self._costs = CostAttributionMiddleware(on_record=self._report.add)
-
-    @property
-    def middlewares(self) -> Sequence[AnyMiddleware]:
-        """What stands around each run."""
-        return (self._costs,)
-
-    def report(self, *, as_json: bool) -> str:
-        """Return what was spent, as a line of JSON or as Markdown."""
-        if as_json:
-            return json.dumps({"cost": self._report.to_dict()})
-        return f"\nCost: {self._report.to_markdown()}"
