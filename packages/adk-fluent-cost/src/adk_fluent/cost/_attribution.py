@@ -7,21 +7,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 
+from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._report import KEY, CostRecord, CostReport, begun, written
-from adk_fluent.cost._requests import (
-    AROUND,
-    CANDIDATE_PRICES,
-    OfRequests,
-    Watched,
-    invocation_of,
-    names_of,
-    provider_of,
-    quoted,
-    with_candidates,
-)
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import MiddlewareDesc, Money, Unknown
@@ -32,15 +22,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
-    from adk_fluent.protocol import (
-        AnyMiddleware,
-        Clock,
-        ModelCall,
-        ModelReply,
-        NextModel,
-        PriceBook,
-        Usage,
-    )
+    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, PriceBook, Usage
 
 _LABELS: Final = (
     *("gen_ai.agent.name", "gen_ai.request.model", "gen_ai.response.model"),
@@ -72,8 +54,12 @@ def _alike(
     """What those have in common that are alike in all this."""
     (agent, path, branch), (kind, asked, model), (estimated, served, tier) = place, models, how
     on = datetime.fromtimestamp(day * _DAY, UTC).date()
-    usd, source = with_candidates(books, own).of_day(names_of(model, served)[0], on, tier)
-    provider = provider_of(kind, asked) if model == asked else model_id(model).provider or ""
+    usd, source = requests.with_candidates(books, own).of_day(
+        requests.names_of(model, served)[0], on, tier
+    )
+    provider = (
+        requests.provider_of(kind, asked) if model == asked else model_id(model).provider or ""
+    )
     served = served or model
     record = CostRecord(agent=agent, model=model, served=served, provider=provider).but(
         source=source, estimated=estimated, tier=tier, path=path, branch=branch or ""
@@ -84,7 +70,7 @@ def _alike(
     return _Alike(record, begun(record), attributes, usd)
 
 
-class CostAttributionMiddleware(OfRequests):
+class CostAttributionMiddleware(requests.OfRequests):
     """Attributes the cost of every request to a model to its agent, model and step.
 
     It adds to the counter ``adk_fluent.llm.cost`` (USD), sets ``adk_fluent.cost_usd`` on ADK's own
@@ -136,19 +122,19 @@ class CostAttributionMiddleware(OfRequests):
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
-        for outer in AROUND.get():
+        for outer in requests.AROUND.get():
             if isinstance(outer.by, CostAttributionMiddleware):
                 outer.told += self._told
                 outer.books = outer.books or self._given
                 return await next(call)
-        return await Watched(call, self).send(next, self._charge)
+        return await requests.Watched(call, self).send(next, self._charge)
 
     async def after_model(self, ctx: Any, response: Any) -> Any:
         """Keep on the answer what was spent since the one before, for `cost_of`."""
         if response.partial:
             return None
         owner = self._owner
-        if owner is not None and invocation_of(ctx).session.id != owner[2]:
+        if owner is not None and requests.invocation_of(ctx).session.id != owner[2]:
             return None  # of an agent in a tool: its answer is no event of the run
         kept: dict[str, Any] = {
             **(response.custom_metadata or {}),
@@ -157,23 +143,23 @@ class CostAttributionMiddleware(OfRequests):
         self._pending.clear()
         return _noted(response, kept)
 
-    def _charge(self, watched: Watched) -> None:
+    def _charge(self, watched: requests.Watched) -> None:
         """Charge a request that is over, and tell of it."""
         spent = watched.spent()
         if spent is None:
             return
         call, now, (usage, *how) = watched.call, self._clock.now(), spent
         books = self._given or watched.books or self.prices
-        place = call.agent, call.path, getattr(invocation_of(call.ctx), "branch", None)
+        place = call.agent, call.path, getattr(requests.invocation_of(call.ctx), "branch", None)
         model = call.model.__class__, watched.asked, watched.model
         record, text, attributes, usd = _alike(
-            books, CANDIDATE_PRICES.get(), now // _DAY, place, model, *how
+            books, requests.CANDIDATE_PRICES.get(), now // _DAY, place, model, *how
         )
         if usd is not None:
             cost: Money | Unknown = Money(usd(usage))
         else:
             at = datetime.fromtimestamp(now, UTC)
-            cost, source = quoted(books, watched.model, spent, at)
+            cost, source = requests.quoted(books, watched.model, spent, at)
             record = record.but(source=source)
             text = begun(record)
             attributes = {**attributes, **({_LABELS[-1]: source} if source else {})}
@@ -242,7 +228,7 @@ class CostOption:
         self._costs = CostAttributionMiddleware(on_record=self._report.add)
 
     @property
-    def middlewares(self) -> Sequence[AnyMiddleware]:
+    def middlewares(self) -> Sequence[CostAttributionMiddleware]:
         """What stands around each run."""
         return (self._costs,)
 
