@@ -81,8 +81,10 @@ class CostAttributionMiddleware(requests.OfRequests):
 
     Attributes:
         prices: The price books, in order.
+        name: What it is called where a pipeline is explained.
     """
 
+    name: str = "cost_attribution"
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
