@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -125,16 +127,11 @@ def records_on(event: AgentEvent) -> list[CostRecord] | None:
         kept: Any = json.loads(text)
     except ValueError:
         return []
-    return list(_valid(cast("list[Any]", kept))) if isinstance(kept, list) else []
-
-
-def _valid(kept: list[Any]) -> Iterator[CostRecord]:
-    """The records; what clients have put there is none, and is no reason to fail."""
-    for each in kept:
-        try:
-            yield CostRecord.from_dict(each)
-        except ValueError:
-            continue
+    found: list[CostRecord] = []
+    for each in cast("list[Any]", kept) if isinstance(kept, list) else ():
+        with suppress(ValueError):  # what clients have put there is no reason to fail
+            found.append(CostRecord.from_dict(each))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,16 +157,11 @@ class CostLine:
     @classmethod
     def of(cls, name: str, records: Iterable[CostRecord]) -> CostLine:
         """Return the sum of records."""
-        cost, usage, calls, unpriced, estimated = Money(), Usage(), 0, 0, 0
-        for each in records:
-            calls += 1
-            usage += each.usage
-            estimated += each.estimated
-            if isinstance(each.cost, Unknown):
-                unpriced += 1
-            else:
-                cost += each.cost
-        return cls(name, cost, calls, unpriced, estimated, usage)
+        rows = list(records)
+        known = [each.cost for each in rows if isinstance(each.cost, Money)]
+        estimated, usage = sum(e.estimated for e in rows), sum((e.usage for e in rows), Usage())
+        unpriced = len(rows) - len(known)
+        return cls(name, sum(known, Money()), len(rows), unpriced, estimated, usage)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line as JSON data."""
@@ -223,11 +215,7 @@ class CostReport:
     @property
     def unpriced(self) -> dict[str, int]:
         """Models without a price, with the number of their requests; they are in no total."""
-        found: dict[str, int] = {}
-        for each in self.records:
-            if isinstance(each.cost, Unknown):
-                found[each.model] = found.get(each.model, 0) + 1
-        return found
+        return dict(Counter(e.model for e in self.records if isinstance(e.cost, Unknown)))
 
     @property
     def estimated(self) -> int:
