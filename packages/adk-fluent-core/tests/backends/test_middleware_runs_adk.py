@@ -325,6 +325,26 @@ async def test_state_that_on_event_adds_is_undone_with_an_attempt() -> None:
     assert result.state == {"seen_b": 1}
 
 
+async def test_an_event_stays_what_it_was_when_it_was_seen() -> None:
+    kept: list[AgentEvent] = []
+
+    async def keeps(_: Any, event: AgentEvent) -> None:
+        kept.append(event)  # and looks at it when the run is over
+
+    async def changes(_: Any, event: AgentEvent) -> AgentEvent:
+        return replace(event, content="changed")
+
+    def notes(state: Any) -> dict[str, Any]:
+        return {"temp:draft": 1, "kept": 2}
+
+    p = Agent("a", ScriptedModel("said")) >> notes
+    p = p.middleware(made_of(on_event=changes), made_of(on_event=keeps))
+    told = await by_runner(p.to_app())
+    assert [text_of(each.content) for each in told] == ["changed", "changed"]
+    assert [each.content for each in kept] == ["said", None]
+    assert kept[1].state_delta == {"temp:draft": 1, "kept": 2}
+
+
 async def test_a_plugin_behind_ours_is_asked_what_the_user_says() -> None:
     heard: list[str] = []
 

@@ -15,9 +15,10 @@ from starlette.routing import Route
 
 from adk_fluent.a2a._agent_card import GRPC, PROTOCOL, agent_card, state_security
 from adk_fluent.a2a._grpc import has_grpc
-from adk_fluent.contracts import ContractReport, ReadBeforeWrite, check_all
+from adk_fluent.contracts import ContractReport, Graph, ReadBeforeWrite, check_all
 from adk_fluent.errors import ContractError, UsageError
 from adk_fluent.extend import LOG, describe
+from adk_fluent.ir import UNSET
 from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_routes
 from adk_fluent.serve._executor_adk import PipelineExecutor
 from adk_fluent.serve._gate import Gate
@@ -30,13 +31,14 @@ from adk_fluent.serve._push_adk import Configs, Sender
 from adk_fluent.serve._stores_adk import open_stores, store_error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection, Iterable
+    from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator
 
     from google.adk.sessions.base_session_service import BaseSessionService
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
     from adk_fluent.builders import Builder
+    from adk_fluent.contracts import Diagnostic
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import FieldRef, PendingKind
     from adk_fluent.serve._auth import Authenticator
@@ -383,9 +385,15 @@ def _unsigned(card: AgentCard) -> AgentCard:
 
 
 def _check_state(root: Node, inputs: Keys, *, given: bool) -> None:
-    """Refuse a pipeline that reads state which nobody writes."""
-    report = check_all(root, inputs=inputs.names.values())
-    found = ContractReport.of(each for each in report.errors if isinstance(each, ReadBeforeWrite))
+    """Refuse a pipeline that reads state which nobody writes, or that no message can begin."""
+    sent = set(inputs.names.values())
+    report = check_all(root, inputs=sent)
+    found = ContractReport.of(
+        (
+            *(each for each in report.errors if isinstance(each, ReadBeforeWrite)),
+            *_unsent(Graph(root), sent),
+        )
+    )
     if not given:
         try:
             found.raise_for_errors()
@@ -394,6 +402,21 @@ def _check_state(root: Node, inputs: Keys, *, given: bool) -> None:
             raise
     for each in found:
         LOG.warning("a session that is new has no value there: %s", each)
+
+
+def _unsent(graph: Graph, sent: Collection[str]) -> Iterator[Diagnostic]:
+    """What the contract of the whole says that its callers give, and messages may not write."""
+    contract = graph.boundary.contract
+    for ref in () if contract is None else contract.inputs or ():
+        lasts = ref.key.startswith(("user:", "app:"))  # earlier sessions may have written it
+        if ref.default is UNSET and ref.key not in sent and not lasts:
+            yield ReadBeforeWrite.at(
+                graph,
+                graph.boundary,
+                f"`{graph.boundary.name}` needs its input `{ref.key}`, which its caller has to "
+                "give, and no message may",
+                help=f'let messages write it: A2AServer(..., inputs=["{ref.key}"])',
+            )
 
 
 def _is_of_database(error: Exception) -> bool:

@@ -92,7 +92,8 @@ class _Database(Stores):
         self._sqlalchemy = sqlalchemy
         file = address.partition(":///")[2].partition("?")[0]
         self._shown = file if address.startswith("sqlite") else public_address(address)
-        self._engine = create_async_engine(address, connect_args=_arguments(address))
+        options = _options(address)
+        self._engine = create_async_engine(address, **options)
         self.tasks = VersionedDatabaseTaskStore(self._engine)
         self.configs = DatabasePushNotificationConfigStore(self._engine)
         self.stream = DatabaseTaskEventStream(self._engine, poll_interval_s=_POLL_SECONDS)
@@ -104,7 +105,7 @@ class _Database(Stores):
                 DatabaseSessionService,
             )
 
-            self.sessions = DatabaseSessionService(address)
+            self.sessions = DatabaseSessionService(address, **options)
 
     async def open(self) -> None:
         """Make the tables, which another server may do at the same time.
@@ -226,9 +227,11 @@ def _address(url: object) -> tuple[str, str]:
     return f"{driver}://{rest}", extra
 
 
-def _arguments(address: str) -> dict[str, Any]:
-    """How long to wait for another process that writes."""
-    return {"timeout": 15} if address.startswith("sqlite") else {}
+def _options(address: str) -> dict[str, Any]:
+    """How a database is connected to."""
+    if address.startswith("sqlite"):  # how long to wait for another process that writes
+        return {"connect_args": {"timeout": 15}}
+    return {"pool_pre_ping": True}  # a server that was started anew has ended all connections
 
 
 class MemoryTaskStore(InMemoryTaskStore):

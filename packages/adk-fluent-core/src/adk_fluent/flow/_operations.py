@@ -60,8 +60,9 @@ class Operations(Generic[E]):
     def ending(self, s: Strand, node: Node, frame: Frame) -> Ending:
         """How a leaf ends that is about to be run."""
         waits: dict[str, str] = frame.get("waits", {})
-        still = {call: kind for call, kind in waits.items() if call not in self._answers}
-        return Ending(s, node, frame, still)
+        if waits:
+            waits = {call: kind for call, kind in waits.items() if call not in self._answers}
+        return Ending(s, node, frame, waits)
 
     async def run(
         self, s: Strand, node: Node, frame: Frame, ending: Ending
@@ -69,16 +70,15 @@ class Operations(Generic[E]):
         """Run a leaf until it ends or waits; how it ended is in `ending`."""
         leaf, answers = self._leaf, self._answers
         waits: dict[str, str] = frame.get("waits", {})
-        if not _goes_on(waits, answers):
+        if waits and not _goes_on(waits, answers):
             self._wait(node, ending.waits)
             ending.signal = PAUSE
             return
+        given = {call: answers[call] for call in waits if call in answers} if waits else {}
         standing = (s, self._above)
         STANDING.set(standing)
         try:
-            async with aclosing(
-                leaf.run(node, s, {call: answers[call] for call in waits if call in answers})
-            ) as events:
+            async with aclosing(leaf.run(node, s, given)) as events:
                 async for event in events:
                     facts = leaf.facts(event)
                     if facts is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
@@ -19,14 +19,23 @@ from adk_fluent.extend import json_safe
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from adk_fluent.protocol import RemoteCall
 
 Data = dict[str, Any]
 
 _CONTENT: Final = TypeAdapter(types.Content)
+#: What is set of a message that is nothing but a text.
 _TEXT: Final = {"text"}
+#: What of an answer cannot be changed within, or is copied.
+_PLAIN: Final = frozenset(
+    {
+        *("content", "usage_metadata", "model_version", "partial", "turn_complete"),
+        *("finish_reason", "error_code", "error_message", "interrupted", "avg_logprobs"),
+        *("interaction_id",),
+    }
+)
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
@@ -45,16 +54,8 @@ def load_content(data: Data) -> types.Content:
     return types.Content.model_validate(data)
 
 
-def keep_response(response: Any) -> str:
-    """An answer of a model as JSON."""
-    try:
-        return response.model_dump_json(exclude_none=True)
-    except (PydanticSerializationError, UnicodeError):  # half a character, which Python can write
-        return json.dumps(dump_model(response))
-
-
 def load_response(data: Mapping[str, Any]) -> LlmResponse:
-    """The answer that `keep_response` was given, of its data."""
+    """An answer of its data."""
     return LlmResponse.model_validate(data)
 
 
@@ -63,73 +64,79 @@ def empty_response() -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="")]))
 
 
-class KeptRequest(NamedTuple):
-    """A request as it is now, at a fraction of the cost of its data.
-
-    Attributes:
-        kind: Its type.
-        fields: Its fields, without what is said.
-        config: The fields of its configuration; None where it has none.
-        said: What is said: of each message that is plain text the role and the texts, of another
-            one its JSON.
-    """
-
-    kind: type[Any]
-    fields: Data
-    config: Data | None
-    said: list[tuple[str | None, tuple[str, ...]] | bytes]
+# --- calls of models: what `keep_*` give nobody changes, and `kept_*` make data of it ------------
 
 
-def keep_request(request: Any) -> KeptRequest | Data:
-    """A request as it is now; `load_request` makes of it what `dump_request` would now."""
-    said: list[tuple[str | None, tuple[str, ...]] | bytes] = []
+def keep_request(request: Any) -> Any:
+    """A request as it is now, at a fraction of the cost of its data."""
+    said: list[Any] = []
     try:
         for content in request.contents or ():
-            texts = _texts(content)
-            said.append(_CONTENT.dump_json(content, exclude_none=True) if texts is None else texts)
+            texts: list[str] = []
+            for part in content.parts or ():
+                if part.__pydantic_fields_set__ != _TEXT:
+                    break
+                texts.append(part.text)
+            else:
+                if texts:  # and nothing more, as nearly always
+                    said.append((content.role, texts))
+                    continue
+            said.append(_CONTENT.dump_json(content, exclude_none=True))
     except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
         return dump_request(request)
-    kept: Data = request.__dict__.copy()
-    kept["contents"] = []
-    config = kept["config"]
+    config = request.config
     if config is None:
-        return KeptRequest(type(request), kept, None, said)
+        return request.__class__, request.__dict__.copy(), said, None, None
     settings: Data = config.__dict__.copy()
     if settings["tools"]:
-        settings["tools"] = list(settings["tools"])
-    kept["config"] = type(config)
-    return KeptRequest(type(request), kept, settings, said)
+        settings["tools"] = [*settings["tools"]]
+    return request.__class__, request.__dict__.copy(), said, config.__class__, settings
 
 
-def _texts(content: Any) -> tuple[str | None, tuple[str, ...]] | None:
-    """The role and the texts of a message; None if it is more than text."""
-    parts = content.parts
-    if not parts:
-        return None
-    for part in parts:
-        if part.text is None or (
-            (known := part.__pydantic_fields_set__) != _TEXT
-            and any(name != "text" and getattr(part, name) is not None for name in known)
-        ):
-            return None
-    if len(parts) == 1:  # as nearly always
-        return content.role, (parts[0].text,)
-    return content.role, tuple([part.text for part in parts])
-
-
-def load_request(kept: KeptRequest | Data) -> Data:
-    """A request that was kept, as data."""
-    if not isinstance(kept, KeptRequest):
-        return kept
-    contents = [
-        _CONTENT.validate_json(each)
-        if isinstance(each, bytes)
-        else types.Content(role=each[0], parts=[types.Part(text=text) for text in each[1]])
-        for each in kept.said
+def kept_request(kept: Any) -> Data:
+    """A request that was kept: what `dump_request` would have made of it then."""
+    if isinstance(kept, dict):
+        return cast("Data", kept)
+    said: list[Any]
+    kind, fields, said, kind_of_config, settings = kept
+    config = settings and kind_of_config.model_construct(**settings)
+    contents: list[types.Content] = [
+        _CONTENT.validate_json(each) if isinstance(each, bytes) else _said(*each) for each in said
     ]
-    config = kept.config and kept.fields["config"].model_construct(**kept.config)
-    fields = {**kept.fields, "contents": contents, "config": config}
-    return dump_request(kept.kind.model_construct(**fields))
+    return dump_request(kind.model_construct(**{**fields, "contents": contents, "config": config}))
+
+
+def keep_response(response: Any) -> Any:
+    """An answer of a model as it is now."""
+    content, usage, fields = response.content, response.usage_metadata, response.__dict__
+    if (
+        content is not None
+        and content.parts
+        and len(content.parts) == 1
+        and content.parts[0].__pydantic_fields_set__ == _TEXT
+        and all(fields[name] is None for name in response.__pydantic_fields_set__ - _PLAIN)
+    ):
+        counts = None if usage is None else (usage.__class__, usage.__dict__.copy())
+        texts = (content.parts[0].text,)
+        return response.__class__, fields.copy(), counts, content.role, texts
+    try:
+        return response.model_dump_json(exclude_none=True)
+    except (PydanticSerializationError, UnicodeError):  # half a character, which Python can write
+        return json.dumps(dump_model(response))
+
+
+def kept_response(kept: Any) -> Data:
+    """An answer that was kept, as data."""
+    if isinstance(kept, str):
+        return json.loads(kept)
+    kind, fields, counts, *said = kept
+    usage = counts and counts[0].model_construct(**counts[1])
+    made = {**fields, "content": _said(*said), "usage_metadata": usage}
+    return dump_model(kind.model_construct(**made))
+
+
+def _said(role: str | None, texts: Iterable[str]) -> types.Content:
+    return types.Content(role=role, parts=[types.Part(text=each) for each in texts])
 
 
 def dump_request(request: Any) -> Data:
@@ -270,22 +277,17 @@ def load_error(data: Mapping[str, Any]) -> Exception:
         found = getattr(found, part, None)
     args, values = data.get("args"), data.get("values")
     if isinstance(found, type) and issubclass(found, Exception) and not issubclass(found, Warning):
-        kind: type[Exception] = found
-        owner: Any = kind  # whose memory layout it has: the first of several bases need not be it
+        owner: Any = found  # whose memory layout it has: the first of several bases need not be it
         while owner.__module__ != "builtins":
             owner = owner.__base__
         try:
-            error: Exception = owner.__new__(kind)
+            error: Exception = owner.__new__(found)
             error.args = tuple(cast("list[Any]", args)) if isinstance(args, list) else ()
             vars(error).update(cast("Data", values) if isinstance(values, dict) else {})
             str(error)
-        except Exception:  # noqa: BLE001  # a class that cannot be made so
-            return _unknown(data)
-        return error
-    return _unknown(data)
-
-
-def _unknown(data: Mapping[str, Any]) -> RecordedError:
+            return error
+        except Exception:  # noqa: BLE001, S110  # a class that cannot be made so
+            pass
     type_name = str(data.get("type", ""))
     return RecordedError(str(data.get("message", "")) or type_name, type_name=type_name)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adk_fluent.cli import FINDINGS, OK, Given, load, note, require_credentials, state_option
-from adk_fluent.debug._compare import counted
-from adk_fluent.debug._diff import diff_events
+from adk_fluent.debug._diff import counted, diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.errors import BuildError, Details, RunError, UsageError
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+
+def log_warning(text: str, *args: object) -> None:
+    """Log a warning; logging is slow to import."""
+    from adk_fluent.extend import LOG  # noqa: PLC0415  # see above
+
+    LOG.warning(text, *args)
 
 
 class RecordingFileError(BuildError, OSError):
@@ -64,7 +71,12 @@ class ReplayMismatchError(RunError, LookupError):
         self.path = path
         self.recorded = recorded
         self.now = now
+        details.setdefault("node", agent)
+        details.setdefault("help", _HELP)
         super().__init__(what, **details)
+
+
+_HELP: Final = "record again if the change is meant, or replay with on_mismatch='live'"
 
 
 class PipelineMismatchError(UsageError):

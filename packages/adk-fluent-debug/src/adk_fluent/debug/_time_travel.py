@@ -113,7 +113,8 @@ class TimeTravel:
                 state cannot hold what is given.
             SessionError: There is no such session, or there is one of the new id.
         """
-        from adk_fluent.extend import (  # noqa: PLC0415  # they import ADK
+        from adk_fluent.debug._adk import edit_event  # noqa: PLC0415  # ADK, when it is used
+        from adk_fluent.extend import (  # noqa: PLC0415  # the same
             copy_events,
             initial_state,
             write_state,
@@ -125,7 +126,7 @@ class TimeTravel:
         edits = _edits(stored, stop, edit)
         kept = copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
         for place, said in edits.items():
-            _edit(kept[place], said)
+            edit_event(kept[place], said)
         await self._check_free(stored, session_id)
         made = await self._service.create_session(
             app_name=stored.app_name,
@@ -173,8 +174,7 @@ class TimeTravel:
         app_name, user_id = (getattr(session, name, None) for name in ("app_name", "user_id"))
         if not (isinstance(id, str) and isinstance(app_name, str) and isinstance(user_id, str)):
             raise UsageError(
-                "time travel takes a session, or the result of a run in it",
-                found=describe(session),
+                "time travel takes a session, or the result of a run in it", found=describe(session)
             )
         found = await self._service.get_session(app_name=app_name, user_id=user_id, session_id=id)
         if found is None:
@@ -277,12 +277,6 @@ def _edits(session: Session, stop: int, edit: Any) -> dict[int, Any]:
             raise UsageError("edit= takes text, or a Content", found=describe(said))
         made[place] = said
     return made
-
-
-def _edit(event: Event, said: Any) -> None:
-    from adk_fluent.debug._adk import edit_event  # noqa: PLC0415  # ADK, when it is used
-
-    edit_event(event, said)
 
 
 # --- where a run stands --------------------------------------------------------------------------

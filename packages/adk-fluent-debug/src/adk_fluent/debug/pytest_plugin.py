@@ -18,6 +18,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+__all__: Final[list[str]] = []  # its hooks are pytest's, not for importing
+
 _MODES: Final = ("none", "once", "new", "rewrite")
 _MARK: Final = (
     "recording(path, mode='none', allow_unused=False, tools='replay', redact=None): the test's runs"

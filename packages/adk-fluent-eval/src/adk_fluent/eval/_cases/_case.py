@@ -10,16 +10,6 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval._arguments import (
-    did_you_mean,
-    is_count,
-    is_limit,
-    is_mapping,
-    is_text,
-    one_of,
-    require,
-    require_type,
-)
 from adk_fluent.eval._cases._turn import (
     MATCHES,
     Contains,
@@ -34,8 +24,18 @@ from adk_fluent.eval._cases._turn import (
     statuses,
     text_of,
 )
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._values import error_line, plain
+from adk_fluent.eval._errors import (
+    EvalError,
+    did_you_mean,
+    is_count,
+    is_limit,
+    is_mapping,
+    is_text,
+    one_of,
+    require,
+    require_type,
+)
+from adk_fluent.eval._text import error_line, plain
 from adk_fluent.extend import caller, describe
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_LENGTH: Final = 40
-_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
-_IMMUTABLE: Final = str | int | float | None
 #: Optional fields, what holds of each, and what they must be.
 _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("id", is_text, "a name"),
@@ -206,8 +204,7 @@ class FluentCase:
         media = [digest for each in messages for digest in media_digests(each)]
         state = {key_of(key): plain(value) for key, value in (self.initial_state or {}).items()}
         identity = json.dumps([said, media, self.target_node, state], sort_keys=True)
-        # the repr of some objects has their address
-        digest = sha256(_ADDRESS.sub("", identity).encode()).hexdigest()[:8]
+        digest = sha256(identity.encode()).hexdigest()[:8]
         slug = _SLUG.sub("-", said[0].lower())[:_SLUG_LENGTH].strip("-")
         return f"{slug}-{digest}" if slug else digest
 
@@ -237,11 +234,7 @@ def initial_state(case: FluentCase) -> dict[str, Any]:
     for ref, value in (case.initial_state or {}).items():
         encode = None if isinstance(ref, str) else getattr(ref, "encode", None)
         try:
-            if encode is not None:
-                made[key_of(ref)] = encode(value)
-            else:
-                immutable = isinstance(value, _IMMUTABLE)
-                made[key_of(ref)] = value if immutable else copy.deepcopy(value)
+            made[key_of(ref)] = copy.deepcopy(value) if encode is None else encode(value)
         except Exception as error:
             raise case.error(
                 f"initial_state= has an invalid value for {key_of(ref)!r}", found=error_line(error)

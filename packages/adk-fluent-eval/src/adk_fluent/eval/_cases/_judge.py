@@ -7,10 +7,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, SupportsFloat, cast
 
-from adk_fluent.eval._arguments import did_you_mean, is_number, one_of, require, require_type
 from adk_fluent.eval._checks._checks import scored
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._values import error_line
+from adk_fluent.eval._errors import (
+    EvalError,
+    did_you_mean,
+    is_number,
+    one_of,
+    require,
+    require_type,
+)
+from adk_fluent.eval._text import error_line
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 
     from google.adk.models import BaseLlm
 
-    from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._checks._checks import Observation
     from adk_fluent.eval._outcome import MetricScore
 
 #: Parameter of a judge to what it is given.

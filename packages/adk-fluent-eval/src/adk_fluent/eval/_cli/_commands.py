@@ -11,13 +11,19 @@ import click
 
 from adk_fluent.cli import INTERRUPTED, note
 from adk_fluent.eval._cases._turn import text_of
-from adk_fluent.eval._cli._interrupt import run_interruptible
-from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
-from adk_fluent.eval._cli._output import FORMS, Output, output_options, styled
+from adk_fluent.eval._cli._common import (
+    FORMS,
+    Output,
+    load_suites,
+    output_options,
+    pipeline_option,
+    registry_option,
+    run_interruptible,
+    styled,
+)
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._lines import plain_line
-from adk_fluent.eval._report._report import FluentEvalReport, document
+from adk_fluent.eval._report._documents import document, plain_line
+from adk_fluent.eval._report._report import FluentEvalReport, in_form
 from adk_fluent.eval._running._plan import MetricPlan
 from adk_fluent.eval._text import encodable, one_line, plural
 
@@ -96,10 +102,10 @@ def compare(
     output = Output(options)
     verdict = styled("ok" if ok else "not ok", ok=ok)
     output.say([f"{plain_line(comparison.suite)} compared with its baseline: {verdict}"])
-    output.say(comparison_lines(comparison, plain_line))
+    output.say([document("comparison.md.j2", made=comparison).rstrip()])
     output.write("json", comparison.to_json)
     output.write("markdown", comparison.to_markdown)
-    output.write("html", lambda: document(report, "html", before))
+    output.write("html", lambda: in_form(report, "html", before))
     output.summarize(comparison.to_markdown)
     ctx.exit(output.code(ok=ok))
 

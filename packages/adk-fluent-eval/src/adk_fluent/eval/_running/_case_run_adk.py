@@ -21,8 +21,8 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
 from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import Turn, text_of
-from adk_fluent.eval._checks._observation import Observation
-from adk_fluent.eval._files._eval_case_adk import to_eval_case
+from adk_fluent.eval._checks._checks import Observation
+from adk_fluent.eval._files._cases_adk import to_eval_case
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import CaseService, LightEvalService
@@ -31,8 +31,7 @@ from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
 from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._text import replace_secrets
-from adk_fluent.eval._values import error_line, plain
+from adk_fluent.eval._text import error_line, plain, replace_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -42,8 +41,9 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._running._cache import ResponseCache
-    from adk_fluent.eval._running._options import RunOptions, Suite
+    from adk_fluent.eval._cases._suite import Suite
+    from adk_fluent.eval._running._kept import ResponseCache
+    from adk_fluent.eval._running._options import RunOptions
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"

@@ -26,8 +26,8 @@ from google.adk.events.event import Event
 from google.adk.runners import Runner
 
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
-from adk_fluent.eval._running._replies_adk import Replies
-from adk_fluent.eval._values import error_line
+from adk_fluent.eval._running._recorder_adk import Replies
+from adk_fluent.eval._text import error_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence

@@ -7,14 +7,16 @@ import inspect
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval._arguments import did_you_mean
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._values import error_line
+from adk_fluent.eval._errors import EvalError, did_you_mean
+from adk_fluent.eval._text import error_line
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.protocol import NextTool, ToolCall
+
 
 #: Parameters by which a mock asks for more than the arguments of the call.
 _CONTEXT: Final = frozenset({"tool_context", "ctx"})

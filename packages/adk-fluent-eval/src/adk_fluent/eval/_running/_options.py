@@ -6,10 +6,17 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from adk_fluent.eval._arguments import check_known, is_number, listed, one_of, positive, require
-from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._errors import (
+    EvalError,
+    check_known,
+    is_number,
+    listed,
+    one_of,
+    positive,
+    require,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,31 +28,12 @@ if TYPE_CHECKING:
     from google.adk.sessions import BaseSessionService
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._cases._turn import UserSimulation
-    from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._report import FluentEvalReport
-    from adk_fluent.eval._running._cache import ResponseCache
+    from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.protocol import PriceBook
 
 Engine = Literal["auto", "light", "local"]
-
-
-class Suite(Protocol):
-    """What a run needs of a suite; `FluentEvalSuite` is one."""
-
-    name: str
-    pipeline: Any
-    cases: list[FluentCase]
-    metrics: tuple[str, ...]
-    thresholds: dict[str, float]
-    num_runs: int
-    custom_judges: tuple[FluentJudge, ...]
-    gate: Gate
-    judge_model: Any
-    judge_samples: int
-    simulation: UserSimulation | None
 
 
 @dataclass(frozen=True, slots=True)

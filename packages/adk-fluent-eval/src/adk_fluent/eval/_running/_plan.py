@@ -8,10 +8,15 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from adk_fluent.eval._arguments import check_known, is_number, require
 from adk_fluent.eval._cases._case import FluentCase, simulation_of
 from adk_fluent.eval._checks._checks import OWN, expectations
-from adk_fluent.eval._errors import EvalError, MetricUnavailableError
+from adk_fluent.eval._errors import (
+    EvalError,
+    MetricUnavailableError,
+    check_known,
+    is_number,
+    require,
+)
 from adk_fluent.eval._metrics import (
     ANSWERS,
     CHECKS,
@@ -28,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._checks._observation import Observation
-    from adk_fluent.eval._gate import Gate
-    from adk_fluent.eval._running._options import Suite
+    from adk_fluent.eval._cases._suite import Suite
+    from adk_fluent.eval._checks._checks import Observation
+    from adk_fluent.eval._report._figures import Gate
 
 _ALWAYS_MET = {*CHECKS} - {TRAJECTORY}  # checks with a fixed threshold
 

@@ -1,15 +1,21 @@
-"""Recording what a run of a case does: events, state, tool calls, tokens and cost."""
+"""Recording what a run of a case does, and answering what it asks.
+
+Events, state, tool calls, tokens and cost; gates, tools to be confirmed, and long-running tools.
+"""
 
 from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.evaluation.app_details import AgentDetails, AppDetails
+from google.adk.events.event import Event
 from google.adk.plugins.base_plugin import BasePlugin
+from google.genai import types
 
 from adk_fluent.backends import adk
 from adk_fluent.errors import AgentReportedError
@@ -17,21 +23,18 @@ from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, ToolUse, TurnOutcome
 from adk_fluent.eval._running._mocks import answers_of
 from adk_fluent.eval._running._models_adk import tokens_of
-from adk_fluent.eval._text import plural
-from adk_fluent.eval._values import error_line, plain
+from adk_fluent.eval._text import error_line, plain, plural
 from adk_fluent.extend import is_journal_key, to_agent_event
 from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
-    from google.genai import types
 
-    from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._checks._checks import Observation
     from adk_fluent.eval._running._mocks import Mocks
     from adk_fluent.eval._running._pipeline_adk import Target
 
@@ -403,3 +406,53 @@ class RecorderPlugin(BasePlugin):
         """Note what a tool raised, even if something recovers from it."""
         self._mocks.errors.setdefault(tool_context.function_call_id or "", error_line(error))
         return None
+
+
+class Replies:
+    """The answers of a case in one run, by the names of questions."""
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self._answers = answers
+        self._asked: dict[str, list[str]] = {}
+
+    def to(self, recorder: Recorder) -> Event | None:
+        """Return an event that answers what is open, as far as there are answers; None: none is.
+
+        A question is answered once, for it stays open if its answer is refused.
+        """
+        given = [
+            (each, value)
+            for each in recorder.pending
+            if (name := each.name or each.kind) in self._answers
+            for value in self._next(each, self._asked.setdefault(name, []), self._answers[name])
+        ]
+        if not given:
+            return None
+        names = {
+            call.id: call.name for event in recorder.events for call in event.get_function_calls()
+        }
+        responses = [
+            types.FunctionResponse(
+                id=each.id, name=names.get(each.id, each.name), response=_response(each, value)
+            )
+            for each, value in given
+        ]
+        parts = [types.Part(function_response=each) for each in responses]
+        event = Event(author="user", content=types.Content(role="user", parts=parts))
+        recorder.add_reply(event, [(each.name or each.kind, value) for each, value in given])
+        return event
+
+    def _next(self, question: Pending, asked: list[str], given: Any) -> Sequence[Any]:
+        """The answer to a question, if there is one left."""
+        if question.id in asked:
+            return ()
+        asked.append(question.id)
+        if not isinstance(given, list | tuple):
+            return (given,)
+        return answers_of(given)[len(asked) - 1 : len(asked)]
+
+
+def _response(question: Pending, value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    return {"confirmed" if question.kind == "confirmation" else "result": value}

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.evaluation.conversation_scenarios import ConversationScenario
 from google.adk.evaluation.eval_case import EvalCase, IntermediateData, SessionInput
 from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
 from google.adk.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
 from google.genai.types import Content
-from pydantic import ValidationError
 
 from adk_fluent.backends.adk import to_content
 from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import Message, ToolCall, Turn, UserSimulation, key_of, text_of
-from adk_fluent.eval._values import plain
+from adk_fluent.eval._text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adk_fluent.eval._files._source import At, Source
+    from adk_fluent.eval._files._source import Source
+    from adk_fluent.extend import At
 
 
 def to_eval_case(
@@ -91,26 +90,16 @@ def content_data(message: Message) -> dict[str, Any]:
     return to_content(message).model_dump(mode="json", exclude_unset=True, exclude_none=True)
 
 
+#: What to do about a field that ADK does not know.
+UNKNOWN: Final = "remove it, or upgrade google-adk, of which a newer one may have written it"
+
+
 def read_content(source: Source, at: At, value: Mapping[str, Any]) -> Content:
     """Return the Content of plain data; media are base64."""
-    try:
-        made = Content.model_validate_json(json.dumps(value))  # base64 is only read from JSON
-    except ValidationError as error:
-        raise invalid(source, at, error) from None
+    made: Content = source.validated(Content, value, at, unknown=UNKNOWN)
     if not made.parts:
         raise source.error(at, "a message is a text or {parts: [...]}")
     return made
-
-
-def invalid(source: Source, at: At, error: ValidationError) -> Exception:
-    """Return the first fault that pydantic found, as an error that names the field."""
-    first, *more = error.errors(include_url=False, include_input=False)
-    # parts of unions, such as ``list[Part]``, are not in the file
-    way = tuple(step for step in first["loc"] if isinstance(step, int) or step.isidentifier())
-    count = f", and {len(more)} more" if more else ""
-    is_unknown = first["type"] == "extra_forbidden"
-    help = "remove it, or upgrade google-adk, of which a newer one may have written it"
-    return source.error((*at, *way), f"{first['msg']}{count}", help=help if is_unknown else None)
 
 
 def scenario_of(case: FluentCase, simulation: UserSimulation) -> ConversationScenario:

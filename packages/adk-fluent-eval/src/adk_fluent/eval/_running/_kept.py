@@ -1,7 +1,7 @@
-"""The journal of a run, by which an interrupted one is resumed.
+"""What runs keep on disk: answers of models, and outcomes by which they are resumed.
 
-Its first line names the suite. Each further line is a finished run of a case, with a digest of all
-that its result depends on: the case, the pipeline, the metrics and the options.
+The first line of a journal names the suite. Each further line is a finished run of a case, with a
+digest of all that its result depends on: the case, the pipeline, the metrics and the options.
 """
 
 from __future__ import annotations
@@ -9,17 +9,82 @@ from __future__ import annotations
 import inspect
 import json
 import os
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from adk_fluent.eval._files._source import Source, parse_json, read_text
+from adk_fluent.eval._errors import EvalFileError, require, require_type
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._json import json_line, validated
-from adk_fluent.eval._values import plain, shown
+from adk_fluent.eval._report._json import json_line
+from adk_fluent.eval._text import plain, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+CacheMode = Literal["auto", "record", "replay"]
+_ANSWER: Final = {"kind": "model-answer", "schema": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCache:
+    """A folder with answers of models, one file each, to be kept with the cases.
+
+    Answers are found by what was asked (messages, instruction, tools, settings, model) and by the
+    case and run that asked, so a changed prompt asks anew. What was asked is not stored. Answers
+    that report an error are not kept.
+
+    Attributes:
+        path: The folder, made when the first answer is written.
+        mode: ``auto`` replays what is kept, and asks and keeps the rest; ``record`` asks everything
+            anew; ``replay`` never calls a model: what is not kept is an error of the case.
+    """
+
+    path: str | os.PathLike[str]
+    mode: CacheMode = "auto"
+
+    def __post_init__(self) -> None:
+        require_type(self.path, str | os.PathLike, "a cache is a folder")
+        require(os.fspath(self.path), "a cache is a folder", self.path)
+        known = self.mode in get_args(CacheMode)
+        help = f"one of {get_args(CacheMode)}"
+        require(known, f"unknown mode {self.mode!r} of a cache", help=help)
+
+    def read(self, name: str) -> list[Any] | None:
+        """Return the responses kept under a name; None if there are none.
+
+        Raises:
+            EvalFileError: The file is broken, or nothing is kept and `mode` is ``replay``.
+        """
+        file = self._file(name)
+        if self.mode == "record" or not file.is_file():
+            if self.mode == "replay":
+                raise EvalFileError(
+                    "no answer is kept for a model call, and mode='replay' calls no model",
+                    path=str(file),
+                    found="the prompt, the tools, the model, or the case's id changed",
+                    help="record again where a model can be called: mode='auto'",
+                )
+            return None
+        source, value = Source.read_json(file)
+        held = source.mapping((), value)
+        head = source.mapping(("adk_fluent",), held.get("adk_fluent", {}))
+        responses: Any = held.get("responses")
+        if head != _ANSWER or not isinstance(responses, list):
+            raise source.error((), "not an answer that this version kept", help="delete the file")
+        return cast("list[Any]", responses)
+
+    def write(self, name: str, model: str, responses: list[Any]) -> None:
+        """Keep responses."""
+        value = {"adk_fluent": _ANSWER, "model": model, "responses": responses}
+        text = json.dumps(value, ensure_ascii=True, indent=1, sort_keys=True)
+        Source.write(self._file(name), [text, "\n"])
+
+    def _file(self, name: str) -> Path:
+        return Path(self.path) / f"{name}.json"
+
 
 _HEAD: Final = {"kind": "eval-journal", "schema": 1}
 _DEPTH: Final = 20
@@ -51,13 +116,13 @@ class Journal:
 
     def _read(self) -> None:
         # what was cut off may end within a character
-        *lines, last = read_text(self._path, errors="surrogateescape").split("\n")
+        *lines, last = Source.read_text(self._path, errors="surrogateescape").split("\n")
         tail = last.encode("utf-8", "surrogateescape")
         if not lines and json_line(self._head).encode().startswith(tail):  # killed in the head
             self._drop(tail)
             self._fresh = True
             return
-        head: Any = parse_json(lines[0] if lines else last, self._path)
+        head: Any = self._source.parse_json(lines[0] if lines else last)
         if head != self._head:
             raise self._source.error(
                 (),
@@ -69,9 +134,9 @@ class Journal:
             self._drop(tail)
         for number, line in enumerate(lines[1:], 2):
             source = Source(self._path, {(): number})
-            value = source.mapping((), parse_json(line, self._path, number))
-            made: Any = json.dumps(value.get("outcome"))
-            outcome: CaseOutcome = validated(CaseOutcome, made, source, ("outcome",))
+            value = source.mapping((), source.parse_json(line, number))
+            held = value.get("outcome")
+            outcome: CaseOutcome = source.validated(CaseOutcome, held, ("outcome",), strict=True)
             digest = str(value.get("digest"))
             self._kept[outcome.id, outcome.run, digest] = (outcome, value.get("result"))
 

@@ -1,24 +1,63 @@
-"""Cases in tables: CSV, and JSON lines with a case on each line."""
+"""Suites in YAML, as the specification writes them (section 6.11), and cases in tables.
+
+A table is CSV, or JSON lines with a case on each line.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError, EvalFileError
-from adk_fluent.eval._files._data import SuiteData, case_data
-from adk_fluent.eval._files._reader import CASE_FIELDS, Reader, Registry
-from adk_fluent.eval._files._source import Source, parse_json, read_text
+from adk_fluent.eval._files._codec import (
+    CASE_FIELDS,
+    SUITE_FIELDS,
+    Reader,
+    Registry,
+    SuiteData,
+    case_data,
+    suite_data,
+)
+from adk_fluent.eval._files._source import Source
+from adk_fluent.extend import to_yaml_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._cases._suite import Suite
+
+
+_EXTENSION: Final = "x-"  # keys at the top that only hold anchors
+
+
+def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) -> SuiteData:
+    """Return the suite in a YAML file."""
+    name = os.fspath(path)
+    source, value = Source.read_yaml(path)
+    given = source.mapping((), value)
+    given = {key: each for key, each in given.items() if not key.startswith(_EXTENSION)}
+    suite = source.mapping((), given, (*SUITE_FIELDS, "cases"), "a suite")
+    cases: Any = suite.get("cases")
+    if not isinstance(cases, list):
+        raise source.error(
+            ("cases",), "the file has no list of cases", help="write cases: with a list"
+        )
+    reader = Reader(source, registry)
+    fields = {"name": Path(name).stem, **reader.fields((), suite, SUITE_FIELDS)}
+    return SuiteData(fields, reader.cases(("cases",), cast("list[Any]", cases)), source)
+
+
+def dump_yaml(suite: Suite) -> str:
+    """Return a suite as YAML."""
+    made = {**suite_data(suite), "cases": [case_data(case) for case in suite.cases]}
+    return to_yaml_text(made)
+
+
+# --- tables --------------------------------------------------------------------------------------
 
 _METADATA: Final = "metadata."
 _LISTS: Final = frozenset({"expected_trajectory", "tags", "rubrics"})
@@ -31,36 +70,6 @@ _TEXTS: Final = frozenset(
 _LONGEST: Final = 2**31 - 1  # characters of a cell
 
 
-def table_of(path: str | os.PathLike[str], cases: Iterable[FluentCase]) -> Iterator[str]:
-    """Yield the text of a file with these cases.
-
-    Raises:
-        EvalError: A case has a value that files cannot hold, such as a lambda, or CSV cannot.
-    """
-    rows = [(case, case_data(case)) for case in cases]
-    if _kind(path) != ".csv":
-        yield from (f"{json.dumps(row, ensure_ascii=False)}\n" for _, row in rows)
-        return
-    fields = [each for each in CASE_FIELDS if any(each in row for _, row in rows)]
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(fields)
-    for case, row in rows:
-        if not isinstance(row["input"], str):
-            raise case.error("CSV holds one text as input", help="write .jsonl or YAML")
-        writer.writerow([_written(each, row[each]) if each in row else "" for each in fields])
-    yield text.getvalue()
-
-
-def _written(field: str, value: Any) -> str:
-    """The cell of which `_cell` makes the value."""
-    if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if field in _TEXTS or not value.lstrip().startswith(("[", "{")):
-        return value
-    return json.dumps([value], ensure_ascii=False)
-
-
 def load_table(
     path: str | os.PathLike[str],
     map: Mapping[str, str] | None = None,
@@ -69,7 +78,7 @@ def load_table(
     """Return the cases of a CSV file, or of JSON lines (``.jsonl``, ``.ndjson``)."""
     name = os.fspath(path)
     read = _csv if _kind(path) == ".csv" else _json_lines
-    rows = list(read(read_text(path, newline=""), name, dict(map or {})))
+    rows = list(read(Source.read_text(path, newline=""), name, dict(map or {})))
     source = Source(name, {("cases", n): line for n, (line, _) in enumerate(rows)})
     if not rows:
         raise source.error((), "the file has no cases")
@@ -125,7 +134,7 @@ def _json_lines(text: str, path: str, map: dict[str, str]) -> Iterator[tuple[int
     for line, each in enumerate(text.split("\n"), 1):  # not splitlines: texts may have U+2028
         if each.strip():
             source = Source(path, {(): line})
-            value = source.mapping((), parse_json(each, path, line))
+            value = source.mapping((), source.parse_json(each, line))
             fields = _fields(source, list(value), {k: v for k, v in map.items() if k in value})
             yield line, _folded(source, dict(zip(fields, value.values(), strict=True)))
 
@@ -162,7 +171,7 @@ def _cell(source: Source, field: str, text: str) -> Any:
             return [each.strip() for each in text.split("|")]
         if field == "expected_response_contains":
             return text
-    return parse_json(text, source.path, source.line_of(()) or 1, field)
+    return source.parse_json(text, source.line_of(()) or 1, field)
 
 
 def _folded(source: Source, row: dict[str, Any]) -> dict[str, Any]:
