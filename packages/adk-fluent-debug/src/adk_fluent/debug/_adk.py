@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.events.event import Event
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 _CONTENT: Final = TypeAdapter(types.Content)
-#: What is set of a message that is nothing but a text.
-_TEXT: Final = {"text"}
+#: Of a part of a message: its text, what is set of it, and whether that is the text alone.
+_text_of: Final = attrgetter("text")
+_set_of: Final = attrgetter("__pydantic_fields_set__")
+_is_text: Final = {"text"}.__eq__
 #: What of an answer cannot be changed within, or is copied.
 _PLAIN: Final = frozenset(
     {
@@ -72,16 +75,11 @@ def keep_request(request: Any) -> Any:
     said: list[Any] = []
     try:
         for content in request.contents or ():
-            texts: list[str] = []
-            for part in content.parts or ():
-                if part.__pydantic_fields_set__ != _TEXT:
-                    break
-                texts.append(part.text)
+            parts = content.parts
+            if parts and all(map(_is_text, map(_set_of, parts))):  # as nearly always
+                said.append((content.role, [*map(_text_of, parts)]))
             else:
-                if texts:  # and nothing more, as nearly always
-                    said.append((content.role, texts))
-                    continue
-            said.append(_CONTENT.dump_json(content, exclude_none=True))
+                said.append(_CONTENT.dump_json(content, exclude_none=True))
     except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
         return dump_request(request)
     config = request.config
@@ -113,7 +111,7 @@ def keep_response(response: Any) -> Any:
         content is not None
         and content.parts
         and len(content.parts) == 1
-        and content.parts[0].__pydantic_fields_set__ == _TEXT
+        and _is_text(_set_of(content.parts[0]))
         and all(fields[name] is None for name in response.__pydantic_fields_set__ - _PLAIN)
     ):
         counts = None if usage is None else (usage.__class__, usage.__dict__.copy())

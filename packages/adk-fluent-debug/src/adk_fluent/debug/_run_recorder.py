@@ -94,12 +94,11 @@ class RunRecorder(p.Middleware):
         self._recorder.went_on(self)
 
     async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
-        """Keep an event."""
-        if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
-            return
+        """Keep an event; nothing of it is looked at yet but what it writes, which may change."""
         if self._head is None:
             self._begin(ctx)
-        self._add(_event, event, _state(event.state_delta) if event.state_delta else {})
+        wrote = event.raw is None or event.raw.actions.state_delta
+        self._add(_event, event, _state(event.state_delta) if wrote else {})
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
@@ -138,8 +137,8 @@ class RunRecorder(p.Middleware):
     def _add(self, make: Callable[..., Data], *what: Any) -> None:
         note = (time.perf_counter(), _WITHIN.get(), make, what)
         self.tape.append(note)
-        if self._streams:
-            self._recorder.went_on(self, self._entry(note))
+        if self._streams and (entry := self._entry(note)):
+            self._recorder.went_on(self, entry)
 
     def _number(self) -> int:
         self._count += 1
@@ -177,16 +176,18 @@ class RunRecorder(p.Middleware):
             _adk.keep_request(request),
         )
 
-        async def forward(response: Any) -> None:
-            self._add(_fragment, number, _is_late(), _adk.keep_response(response))
-            await call.emit(response)
+        heard = call
+        if call.stream:
 
+            async def forward(response: Any) -> None:
+                self._add(_fragment, number, _is_late(), _adk.keep_response(response))
+                await call.emit(response)
+
+            heard = replace(call, sink=p.Sink(forward, call.emitted))
         before = _adk.state_written(call.ctx)
         kept: list[Any] | None = None
         try:
-            reply = await next(
-                replace(call, sink=p.Sink(forward, call.emitted)) if call.stream else call
-            )
+            reply = await next(heard)
             end.update(_is_late())
             kept = [_adk.keep_response(each) for each in reply.responses]
         except BaseException as error:
@@ -248,13 +249,15 @@ class RunRecorder(p.Middleware):
 
     def data(self) -> Data:
         """The run as it stands in a file, nothing taken out yet."""
-        return {**self.known(), "tape": [self._entry(each) for each in self.tape]}
+        return {**self.known(), "tape": [*filter(None, map(self._entry, self.tape))]}
 
     def _entry(self, note: Note) -> Data:
-        """What happened as an entry of a tape; the time first."""
+        """What happened as an entry of a tape, the time first; empty if it is none."""
         when, within, make, what = note
         made: Data = {"t": round((when - self._began) * 1000, 3)}
         entry = make(*what)
+        if not entry:
+            return entry
         made |= {key: each for key, each in entry.items() if each is not None or key == "result"}
         if within is not None and within[0] is self._recorder:
             made["within"] = within[1]
@@ -284,6 +287,8 @@ class SpanRecorder(RunRecorder):
 
 
 def _event(event: p.AgentEvent, wrote: Data) -> Data:
+    if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
+        return {}
     return {"event": replace(event, state_delta=wrote, raw=None).to_dict()}
 
 
