@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from recorded_desk import full_disk
 
+from adk_fluent import debug
 from adk_fluent.debug import RecordedRun, Recording, RecordingFileError
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import AgentEvent
@@ -35,6 +36,10 @@ def test_importing_it_imports_no_adk() -> None:
         "sys.exit(any(name.startswith('google.') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_each_public_name_is_there() -> None:
+    assert all(getattr(debug, name).__name__ for name in debug.__all__)
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -23,8 +23,7 @@ from adk_fluent.protocol import AgentEvent, Money
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.debug._recording import Recording
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import Recorded, RecordedRun
     from adk_fluent.debug._show import Span
 
 Data = dict[str, Any]
@@ -116,7 +115,7 @@ class PageData:
         calls: Row and call of each model call by run, agent and branch.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recorded) -> None:
         self.rows: list[Data] = []
         self.events: list[int] = []
         self.by_lane: dict[str, list[int]] = {}
@@ -358,7 +357,7 @@ _PACKAGE: Final = "adk_fluent.debug"
 _ESCAPED: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&"}
 
 
-def html_page(recording: Recording, against: Recording | None = None) -> str:
+def html_page(recording: Recorded, against: Recorded | None = None) -> str:
     """Return a recording as a page; the same recording gives the same page.
 
     Args:
@@ -378,7 +377,7 @@ def html_page(recording: Recording, against: Recording | None = None) -> str:
     )
 
 
-def _data(recording: Recording, against: Recording | None) -> Data:
+def _data(recording: Recorded, against: Recorded | None) -> Data:
     page = PageData(recording)
     if against is None:
         return {"sides": [page.to_dict()]}

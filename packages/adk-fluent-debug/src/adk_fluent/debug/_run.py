@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adk_fluent.debug._errors import PipelineMismatchError
 from adk_fluent.errors import UsageError
@@ -13,6 +13,7 @@ from adk_fluent.protocol import AgentEvent, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from adk_fluent.ir import Node
 
@@ -121,6 +122,20 @@ class RecordedRun:
     def remote_interactions(self) -> list[RemoteInteraction]:
         """Its calls of remote agents."""
         return [each for each in self.interactions if isinstance(each, RemoteInteraction)]
+
+
+class Recorded(Protocol):
+    """A recording, as far as what shows one needs it; see `Recording`."""
+
+    runs: list[RecordedRun]
+    metadata: Data
+    path: Path | None
+    edited: bool
+
+    @property
+    def events(self) -> list[AgentEvent]:
+        """The events of all runs, in order."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

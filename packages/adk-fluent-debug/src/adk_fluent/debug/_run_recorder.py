@@ -17,7 +17,6 @@ from adk_fluent.extend import is_journal_key, json_safe
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from adk_fluent.debug._recorder import Recorder
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
 
@@ -26,11 +25,11 @@ Data = dict[str, Any]
 
 #: Something that happened: when (`time.perf_counter`), within which tool call, and the function
 #: that makes an entry of a tape of the rest, none of which anybody changes.
-Note = tuple[float, "tuple[Recorder, int] | None", "Callable[..., Data]", tuple[Any, ...]]
+Note = tuple[float, "tuple[Any, int] | None", "Callable[..., Data]", tuple[Any, ...]]
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Recorder, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Any, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
 #: The model call that the code that runs is part of: who records it, and what is known of its end.
@@ -41,7 +40,7 @@ _REQUEST: Final[ContextVar[tuple[RunRecorder, Data] | None]] = ContextVar(
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Recorder) -> bool:
+def is_within(recorder: Any) -> bool:
     """Whether the code that runs is part of a tool call that a recorder has."""
     within = _WITHIN.get()
     return within is not None and within[0] is recorder
@@ -51,7 +50,7 @@ class RunRecorder(p.Middleware):
     """Records one run.
 
     Args:
-        recorder: Whose run it is.
+        recorder: The `Recorder` whose run it is.
 
     Attributes:
         tape: What happened, in order, not yet data.
@@ -64,7 +63,7 @@ class RunRecorder(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Any) -> None:
         self.tape: list[Note] = []
         self.status: str = ""
         self.session_id: str = ""

@@ -20,8 +20,7 @@ from adk_fluent.protocol import AgentEvent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adk_fluent.debug._recording import Recording
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import Recorded, RecordedRun
 
 Data = dict[str, Any]
 
@@ -256,7 +255,7 @@ def _shorter(text: str, limit: int) -> str:
 _PACKAGES: Final = ("google-adk", "adk-fluent-core", "adk-fluent-debug")
 
 
-def text_of(recording: Recording, *, full: bool = False) -> str:
+def text_of(recording: Recorded, *, full: bool = False) -> str:
     """What a recording holds, for people.
 
     Args:
@@ -266,7 +265,7 @@ def text_of(recording: Recording, *, full: bool = False) -> str:
     return "\n".join(map(_printable, _lines(recording, 0 if full else SHOWN)))
 
 
-def data_of(recording: Recording) -> Data:
+def data_of(recording: Recorded) -> Data:
     """What a recording holds, for programs."""
     return {
         "metadata": recording.metadata,
@@ -290,7 +289,7 @@ def _lane_data(lane: Lane) -> Data:
     return {"name": lane.name, "agent": lane.agent, "branch": lane.branch, "spans": spans}
 
 
-def _lines(recording: Recording, limit: int) -> Iterator[str]:
+def _lines(recording: Recorded, limit: int) -> Iterator[str]:
     name = "recording" if recording.path is None else recording.path.name
     yield f"{name}: {repr(recording)[len('<Recording: ') : -1]}"
     versions: Data = recording.metadata.get("versions") or {}
