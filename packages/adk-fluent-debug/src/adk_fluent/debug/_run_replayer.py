@@ -17,7 +17,8 @@ from adk_fluent.extend import LOG, ask_in_place_again, json_safe
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from adk_fluent.debug._tape import Tape, Taped
+    from adk_fluent.debug._run import Taped
+    from adk_fluent.debug._tape import Tape
 
 Data = dict[str, Any]
 
