@@ -161,16 +161,13 @@ def _events(run: RecordedRun) -> Iterator[_Row]:
 def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
     known = {str(each.get("span_id")): each for each in run.spans}
     times = [float(each.get("t", 0.0)) for each in run.tape]
-    of_agents: dict[str, dict[str, list[Span]]] = {}
-    for name, branch, row in done:
-        of_agents.setdefault(name, {}).setdefault(branch, []).append(row)
     for each in run.spans:
         start, end = float(each.get("start", 0.0)), float(each.get("end", 0.0))
         agent = _agent_of(each, known)
-        branches = [*of_agents.get(agent, ())]
+        theirs = [(branch, row) for name, branch, row in done if name == agent]
+        branches = {branch for branch, _ in theirs}
         if len(branches) > 1:
-            rows = of_agents[agent]
-            branches = [b for b in branches if any(r.overlaps(start, end) for r in rows[b])]
+            branches = {branch for branch, row in theirs if row.overlaps(start, end)}
         span = Span(
             kind="span",
             label=str(each.get("name", "")),
@@ -180,7 +177,7 @@ def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
             what=each,
             entry=bisect_left(times, start),
         )
-        yield agent or "spans", branches[0] if len(branches) == 1 else "", span
+        yield agent or "spans", branches.pop() if len(branches) == 1 else "", span
 
 
 def _agent_of(span: Data, known: dict[str, Data]) -> str:
