@@ -142,13 +142,9 @@ def dump_request(request: Any) -> Data:
     try:
         data = request_data(request)
     except TypeError:  # a live object in it: what can be shown of the conversation has to do
-        data = {
-            "model": request.model,
-            "contents": [dump_model(each) for each in request.contents or ()],
-            "config": {
-                "system_instruction": str(getattr(request.config, "system_instruction", ""))
-            },
-        }
+        said = [dump_model(each) for each in request.contents or ()]
+        config = {"system_instruction": str(getattr(request.config, "system_instruction", ""))}
+        data = {"model": request.model, "contents": said, "config": config}
     return _told({key: value for key, value in data.items() if value is not None})
 
 
@@ -179,24 +175,11 @@ def state_written(ctx: Any) -> Data:
 
 def dump_actions(actions: Any) -> Data:
     """What stands in EventActions, but for what is not set."""
-    made: Data = {}
-    for name, value in cast("Data", vars(actions)).items():
-        if value is None or (isinstance(value, dict | list) and not value):
-            continue
-        made[name] = value if name == "state_delta" else _dumped(value)
-    if "state_delta" in made:
-        made["state_delta"] = dict(made["state_delta"])
-    return made
-
-
-def _dumped(value: Any) -> Any:
-    if hasattr(value, "model_dump"):
-        return dump_model(value)
-    if isinstance(value, dict):
-        return {str(key): _dumped(each) for key, each in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list | tuple | set):
-        return [_dumped(each) for each in cast("list[Any]", value)]
-    return value
+    return {
+        name: dict(value) if name == "state_delta" else json_safe(value)
+        for name, value in cast("Data", vars(actions)).items()
+        if value not in (None, {}, [])
+    }
 
 
 def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
@@ -205,16 +188,13 @@ def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
     wrote: Data = effects.get("state_delta") or {}
     for key, each in wrote.items():
         context.state[key] = each
-    if not given:
-        return
-    actions = context.actions
     made = EventActions.model_validate(given)
     for name in made.model_fields_set:
         value: Any = getattr(made, name)
         if isinstance(value, dict):
-            getattr(actions, name).update(value)
+            getattr(context.actions, name).update(value)
         else:
-            setattr(actions, name, value)
+            setattr(context.actions, name, value)
 
 
 # --- what agents elsewhere say --------------------------------------------------------------------
