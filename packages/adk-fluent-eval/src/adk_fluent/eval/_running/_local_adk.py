@@ -99,7 +99,7 @@ class LocalCaseService(CaseService):
 
     async def perform_inference(
         self, inference_request: InferenceRequest
-    ) -> AsyncGenerator[InferenceResult, None]:
+    ) -> AsyncGenerator[InferenceResult]:
         """Run the conversation."""
         request = inference_request
         self._sets.create_eval_set(app_name=request.app_name, eval_set_id=request.eval_set_id)
@@ -109,9 +109,7 @@ class LocalCaseService(CaseService):
                 problem = self.recorder.end(each.error_message) or self.recorder.problem
                 yield each.model_copy(update={"error_message": problem})
 
-    async def evaluate(
-        self, evaluate_request: EvaluateRequest
-    ) -> AsyncGenerator[EvalCaseResult, None]:
+    async def evaluate(self, evaluate_request: EvaluateRequest) -> AsyncGenerator[EvalCaseResult]:
         """Compute the metrics."""
         async with self._tidy(), aclosing(self._service.evaluate(evaluate_request)) as found:
             async for each in found:
