@@ -17,15 +17,9 @@ from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_pydantic_schema
 
 from adk_fluent.eval._cases._turn import Turn, UserSimulation
+from adk_fluent.eval._files import _codec as codec
 from adk_fluent.eval._files._cases_adk import UNKNOWN, simulation_from, to_eval_case
-from adk_fluent.eval._files._codec import (
-    SUITE_FIELDS,
-    Reader,
-    Registry,
-    SuiteData,
-    case_data,
-    suite_data,
-)
+from adk_fluent.eval._files._codec import Reader, Registry, SuiteData
 from adk_fluent.eval._files._results_adk import set_id
 from adk_fluent.eval._files._session_adk import answer_text, text_or_content, tool_calls
 from adk_fluent.eval._files._source import Source
@@ -74,8 +68,8 @@ def write_eval_set(
     suite: Suite, path: str | os.PathLike[str], config_path: str | os.PathLike[str] | None
 ) -> None:
     """Write a suite as an eval set, and its metrics as ADK's configuration."""
-    cases = {case.name: case_data(case) for case in suite.cases}
-    block = {"schema": _SCHEMA, **suite_data(suite), "cases": cases}
+    cases = {case.name: codec.case_data(case) for case in suite.cases}
+    block = {"schema": _SCHEMA, **codec.suite_data(suite), "cases": cases}
     folder = Path(path).resolve().parent
     is_agent = any((folder / name).is_file() for name in _AGENT_FILES)
     held = _dumped(to_eval_set(suite, folder.name if is_agent else _APP))
@@ -143,7 +137,7 @@ def read_eval_set(
         if config_path is None and not block and beside.is_file():
             config_path = beside
     reader, own = Reader(place, registry), place.mapping((_BLOCK, "cases"), block.get("cases", {}))
-    known = (*SUITE_FIELDS, "schema", "cases")
+    known = (*codec.SUITE_FIELDS, "schema", "cases")
     place.mapping((_BLOCK,), block, known, f"the block {_BLOCK!r}")
     for name in own.keys() - {each.eval_id for each in eval_set.eval_cases}:  # as of a renamed case
         raise place.error(
@@ -151,7 +145,7 @@ def read_eval_set(
             f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases",
             help="give it the same id in both, or remove it from the block",
         )
-    fields = reader.fields((_BLOCK,), block, SUITE_FIELDS)
+    fields = reader.fields((_BLOCK,), block, codec.SUITE_FIELDS)
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
     cases = reader.distinct(

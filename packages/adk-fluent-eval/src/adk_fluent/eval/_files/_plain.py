@@ -13,15 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError, EvalFileError
-from adk_fluent.eval._files._codec import (
-    CASE_FIELDS,
-    SUITE_FIELDS,
-    Reader,
-    Registry,
-    SuiteData,
-    case_data,
-    suite_data,
-)
+from adk_fluent.eval._files import _codec as codec
+from adk_fluent.eval._files._codec import Reader, Registry, SuiteData
 from adk_fluent.eval._files._source import Source
 from adk_fluent.extend import to_yaml_text
 
@@ -40,20 +33,20 @@ def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) ->
     source, value = Source.read_yaml(path)
     given = source.mapping((), value)
     given = {key: each for key, each in given.items() if not key.startswith(_EXTENSION)}
-    suite = source.mapping((), given, (*SUITE_FIELDS, "cases"), "a suite")
+    suite = source.mapping((), given, (*codec.SUITE_FIELDS, "cases"), "a suite")
     cases: Any = suite.get("cases")
     if not isinstance(cases, list):
         raise source.error(
             ("cases",), "the file has no list of cases", help="write cases: with a list"
         )
     reader = Reader(source, registry)
-    fields = {"name": Path(name).stem, **reader.fields((), suite, SUITE_FIELDS)}
+    fields = {"name": Path(name).stem, **reader.fields((), suite, codec.SUITE_FIELDS)}
     return SuiteData(fields, reader.cases(("cases",), cast("list[Any]", cases)), source)
 
 
 def dump_yaml(suite: Suite) -> str:
     """Return a suite as YAML."""
-    made = {**suite_data(suite), "cases": [case_data(case) for case in suite.cases]}
+    made = {**codec.suite_data(suite), "cases": [codec.case_data(case) for case in suite.cases]}
     return to_yaml_text(made)
 
 
@@ -152,8 +145,10 @@ def _fields(source: Source, columns: list[str], map: dict[str, str]) -> list[str
     for column, field in zip(columns, fields, strict=True):
         if fields.count(field) > 1:
             raise source.error((), f"two columns are the field {field!r}")
-        if field not in CASE_FIELDS and not (field.startswith(_METADATA) and field != _METADATA):
-            near = nearest_name(field, CASE_FIELDS)
+        if field not in codec.CASE_FIELDS and not (
+            field.startswith(_METADATA) and field != _METADATA
+        ):
+            near = nearest_name(field, codec.CASE_FIELDS)
             raise source.error(
                 (),
                 f"column {column!r} is not a field of a case",

@@ -24,13 +24,8 @@ from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._errors import EvalError, check_known, require, require_type
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._running._case_run_adk import (
-    CaseRun,
-    RunSettings,
-    add_absent_scores,
-    is_bare,
-    new_outcome,
-)
+from adk_fluent.eval._running import _case_run_adk as case_runs
+from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings
 from adk_fluent.eval._running._kept import Journal, ResponseCache, digest_of
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
@@ -147,7 +142,7 @@ class SuiteRun:
     async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
         """Run one case once, and close what it used."""
         try:
-            return await self._journaled(case, run, Pace(1)) or new_outcome(case, run)
+            return await self._journaled(case, run, Pace(1)) or case_runs.new_outcome(case, run)
         finally:
             await self._close()
 
@@ -182,7 +177,7 @@ class SuiteRun:
     async def _journaled(self, case: FluentCase, run: int, pace: Pace) -> CaseOutcome | None:
         """Run a case, unless the journal has it; None if the suite is stopped."""
         if case.skip is not None:
-            return new_outcome(case, run, Status.SKIPPED, case.skip)
+            return case_runs.new_outcome(case, run, Status.SKIPPED, case.skip)
         if (journal := self._journal) is None:
             return await self._paced(case, run, pace)
         digest = digest_of([case, self._targets.identity(case), *self._conditions])
@@ -220,10 +215,10 @@ class SuiteRun:
         try:
             target = self._targets.for_run(case)
         except Exception as error:  # noqa: BLE001  # of the factory, which worked at first
-            outcome = new_outcome(case, run)
+            outcome = case_runs.new_outcome(case, run)
             outcome.error = error_line(error, None)
             outcome.reasons = [outcome.error]
-            add_absent_scores(outcome, self._settings.plan.of(case))
+            case_runs.add_absent_scores(outcome, self._settings.plan.of(case))
             return outcome, error
         held = {id(each): each for each in target.closeable}
         self._open |= held
@@ -385,7 +380,7 @@ def _faults(
     if case.answers and settings.engine == "local":
         found = "ADK's LocalEvalService takes an answer for a turn of its own"
         yield 'questions cannot be answered with engine="local"', found, light
-    if case.skip is None and is_bare(settings.engine):
+    if case.skip is None and case_runs.is_bare(settings.engine):
         found = "its LocalEvalService runs the agent alone, without an App and its plugins"
         for what in _needs_app(case, target.app, settings):
             yield f'{what} with engine="local" on google-adk {__version__}', found, light
