@@ -8,13 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from google.adk.evaluation.base_eval_service import (
-    BaseEvalService,
-    EvaluateRequest,
-    InferenceRequest,
-    InferenceResult,
-    InferenceStatus,
-)
+from google.adk.evaluation import base_eval_service as adk_service
 from google.adk.evaluation.eval_metrics import (
     EvalMetricResult,
     EvalMetricResultPerInvocation,
@@ -52,7 +46,7 @@ STATUS = {
 
 
 @dataclass(eq=False)
-class CaseService(BaseEvalService):
+class CaseService(adk_service.BaseEvalService):
     """Runs and scores one run of one case.
 
     Attributes:
@@ -108,8 +102,8 @@ class LightEvalService(CaseService):
         return self._scores
 
     async def perform_inference(
-        self, inference_request: InferenceRequest
-    ) -> AsyncGenerator[InferenceResult]:
+        self, inference_request: adk_service.InferenceRequest
+    ) -> AsyncGenerator[adk_service.InferenceResult]:
         """Run the conversation."""
         name, sessions = self._runner.app_name, self._runner.session_service
         await sessions.create_session(app_name=name, state=dict(self._session.state), **self._who)
@@ -126,12 +120,14 @@ class LightEvalService(CaseService):
                 break
             problem = await self._run_turn(message, events)
         made = EvaluationGenerator.convert_events_to_eval_invocations
-        yield InferenceResult(
+        yield adk_service.InferenceResult(
             app_name=name,
             eval_set_id=inference_request.eval_set_id,
             eval_case_id=self.adk_case.eval_id,
             session_id=self.session_id,
-            status=InferenceStatus.SUCCESS if problem is None else InferenceStatus.FAILURE,
+            status=adk_service.InferenceStatus.SUCCESS
+            if problem is None
+            else adk_service.InferenceStatus.FAILURE,
             error_message=problem,
             inferences=made(events, self.recorder.app_details()) if problem is None else None,
         )
@@ -170,7 +166,9 @@ class LightEvalService(CaseService):
                     is_other = event.invocation_id != said.invocation_id
                     events.append(event.model_copy(update=turn) if is_other else event)
 
-    async def evaluate(self, evaluate_request: EvaluateRequest) -> AsyncGenerator[EvalCaseResult]:
+    async def evaluate(
+        self, evaluate_request: adk_service.EvaluateRequest
+    ) -> AsyncGenerator[EvalCaseResult]:
         """Compute the metrics of a conversation that was run."""
         sessions, expected = self._runner.session_service, self.adk_case.conversation or []
         session = await sessions.get_session(app_name=self._runner.app_name, **self._who)
