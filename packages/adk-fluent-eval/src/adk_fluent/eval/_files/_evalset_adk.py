@@ -246,23 +246,19 @@ def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
     match, ignore_args = "", False
     fields = dict(data.fields)
     for name, value in criteria.items():
-        if not isinstance(value, dict):
-            thresholds[name] = value
-            continue
-        given = cast("dict[str, Any]", value)
+        given = cast("dict[str, Any]", value) if isinstance(value, dict) else {"threshold": value}
         if "threshold" in given:
             thresholds[name] = given["threshold"]
         judge: Any = given.get("judge_model_options", given.get("judgeModelOptions")) or {}
         fields["judge_model"] = judge.get("judge_model", fields.get("judge_model"))
         fields["judge_samples"] = judge.get("num_samples", fields.get("judge_samples"))
-        if name == TRAJECTORY:
+        if name == TRAJECTORY and value is given:
             match = given.get("match_type", given.get("matchType", "exact"))
             match = _MATCHES[match] if match in (0, 1, 2) else str(match).lower()
             ignore_args = bool(given.get("ignore_args", given.get("ignoreArgs")))
             if match not in _MATCHES:
-                raise source.error(
-                    ("criteria", name, "match_type"), f"unknown match_type {match!r}"
-                )
+                at = ("criteria", name, "match_type")
+                raise source.error(at, f"unknown match_type {match!r}")
     if not any(turn.trajectory is not None for case in data.cases for turn in case.turns):
         criteria.pop(TRAJECTORY, None)  # ADK skips it; here, a metric without a case is refused
         thresholds.pop(TRAJECTORY, None)
@@ -276,12 +272,10 @@ def _matched(case: FluentCase, match: str, *, ignore_args: bool) -> FluentCase:
     """A case whose trajectories are compared as ADK's configuration says."""
     changed = replace(case, trajectory_match=cast("Any", match or case.trajectory_match))
     if ignore_args:
-        turns = [
-            replace(turn, expected_trajectory=[call.name for call in turn.trajectory])
-            if turn.trajectory is not None
-            else turn
-            for turn in case.turns
-        ]
+        turns = [*case.turns]
+        for turn in turns:
+            if (calls := turn.trajectory) is not None:
+                turn.expected_trajectory = [call.name for call in calls]
         changed.input = turns
         changed.expected_trajectory = changed.reference_response = None
         changed.expected_response_contains = None
