@@ -204,11 +204,9 @@ def check_cases(cases: Iterable[FluentCase]) -> None:
     for case in cases:
         check.require_type(case, FluentCase, "cases= takes FluentCases")
         if (other := known.get(name := case.name)) is not None:
-            raise case.error(
-                f"the suite has two cases with the id {name!r}",
-                found=f"the other is at {other.place}",
-                help="give each its own id; to run each case twice: num_runs=2",
-            )
+            what = f"the suite has two cases with the id {name!r}"
+            help = "give each its own id; to run each case twice: num_runs=2"
+            raise case.error(what, found=f"the other is at {other.place}", help=help)
         known[name] = case
 
 
@@ -220,10 +218,8 @@ def initial_state(case: FluentCase) -> dict[str, Any]:
         try:
             made[_turn.key_of(ref)] = copy.deepcopy(value) if encode is None else encode(value)
         except Exception as error:
-            raise case.error(
-                f"initial_state= has an invalid value for {_turn.key_of(ref)!r}",
-                found=error_line(error),
-            ) from error
+            what = f"initial_state= has an invalid value for {_turn.key_of(ref)!r}"
+            raise case.error(what, found=error_line(error)) from error
     return made
 
 
@@ -272,16 +268,12 @@ def _check_answers(case: FluentCase) -> None:
     for name, value in given.items():
         check.require(check.is_text(name), "keys of answers= are names of gates and tools", name)
         if value in ([], ()):
-            raise EvalError(
-                f"answers= has none for {name!r}",
-                found="an empty list",
-                help="a list has one answer for each question; [[]] answers one with []",
-            )
+            what = f"answers= has none for {name!r}"
+            help = "a list has one answer for each question; [[]] answers one with []"
+            raise EvalError(what, found="an empty list", help=help)
         if fault := storage_fault(value):
-            raise EvalError(
-                f"answers= has what JSON cannot hold: answers[{name!r}]{fault.path} {fault.says}",
-                help="of a pydantic model give model_dump(mode='json')",
-            )
+            what = f"answers= has what JSON cannot hold: answers[{name!r}]{fault.path} {fault.says}"
+            raise EvalError(what, help="of a pydantic model give model_dump(mode='json')")
 
 
 def _check_expectations(of: FluentCase | Turn) -> None:
@@ -311,11 +303,9 @@ def _check_expectations(of: FluentCase | Turn) -> None:
 
 def _check_not_temporary(name: str, key: str) -> None:
     if key.startswith(_TEMPORARY):
-        raise EvalError(
-            f"{name}= has the key {key!r}, which no session keeps",
-            found=f"ADK drops keys with {_TEMPORARY!r} at the end of an invocation",
-            help=f"use a key without {_TEMPORARY!r}",
-        )
+        what = f"{name}= has the key {key!r}, which no session keeps"
+        found = f"ADK drops keys with {_TEMPORARY!r} at the end of an invocation"
+        raise EvalError(what, found=found, help=f"use a key without {_TEMPORARY!r}")
 
 
 def _items(name: str, value: Any) -> Sequence[Any]:
@@ -340,11 +330,9 @@ def _check_input(case: FluentCase) -> None:
                 for part in parts or [""]:
                     _check_message(part)
             elif several and _is_part(turn):
-                raise EvalError(
-                    "a list is one turn after the other, and a Part is not a turn",
-                    found=describe(turn),
-                    help="write input=Turn([text, part]) for one message of several parts",
-                )
+                what = "a list is one turn after the other, and a Part is not a turn"
+                help = "write input=Turn([text, part]) for one message of several parts"
+                raise EvalError(what, found=describe(turn), help=help)
             else:
                 _check_message(turn)
         except EvalError as error:
@@ -365,10 +353,8 @@ def _check_message(message: Any) -> None:
     elif _is_part(message):
         empty = False
     else:
-        raise EvalError(
-            "a user message is a text, or a Content or Part of google.genai",
-            found=describe(message),
-        )
+        what = "a user message is a text, or a Content or Part of google.genai"
+        raise EvalError(what, found=describe(message))
     check.require(not empty, "input= is empty", message, help="give input= a text")
 
 

@@ -83,11 +83,9 @@ class FluentJudge:
         try:
             parameters = inspect.signature(self.fn).parameters.values()
         except (TypeError, ValueError):
-            raise EvalError(
-                f"the signature of judge {self.name!r} cannot be read",
-                found=describe(self.fn),
-                help="wrap it: lambda actual_response: ...",
-            ) from None
+            what = f"the signature of judge {self.name!r} cannot be read"
+            help = "wrap it: lambda actual_response: ..."
+            raise EvalError(what, found=describe(self.fn), help=help) from None
         names: list[str] = []
         for each in parameters:
             if each.kind is each.VAR_KEYWORD:

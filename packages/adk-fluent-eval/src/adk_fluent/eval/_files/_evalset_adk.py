@@ -140,11 +140,9 @@ def read_eval_set(
     known = (*codec.SUITE_FIELDS, "schema", "cases")
     place.mapping((_BLOCK,), block, known, f"the block {_BLOCK!r}")
     for name in own.keys() - {each.eval_id for each in eval_set.eval_cases}:  # as of a renamed case
-        raise place.error(
-            (_BLOCK, "cases", name),
-            f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases",
-            help="give it the same id in both, or remove it from the block",
-        )
+        what = f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases"
+        help = "give it the same id in both, or remove it from the block"
+        raise place.error((_BLOCK, "cases", name), what, help=help)
     fields = reader.fields((_BLOCK,), block, codec.SUITE_FIELDS)
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")

@@ -122,11 +122,8 @@ def _fields(source: Source, columns: list[str], map: dict[str, str]) -> list[str
     """The field of a case that each column has."""
     for column in map:
         if column not in columns:
-            raise EvalError(
-                f"map= names column {column!r}, which the file does not have",
-                location=source.path,
-                found=", ".join(columns) or "no columns",
-            )
+            what = f"map= names column {column!r}, which the file does not have"
+            raise EvalError(what, location=source.path, found=", ".join(columns) or "no columns")
     fields = [map.get(each, each).strip() for each in columns]
     for column, field in zip(columns, fields, strict=True):
         if fields.count(field) > 1:

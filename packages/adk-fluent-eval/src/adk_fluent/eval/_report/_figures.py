@@ -240,10 +240,8 @@ class ReportFigures:
             if each.key == (id, run):
                 return each
         known = {each.id for each in self.outcomes}
-        raise EvalError(
-            f"the report has no run {run} of case {id!r}",
-            help=None if id in known else check.did_you_mean(str(id), known),
-        )
+        what = f"the report has no run {run} of case {id!r}"
+        raise EvalError(what, help=None if id in known else check.did_you_mean(str(id), known))
 
     def compare(self, baseline: ReportFigures, *, alpha: float = 0.05) -> RegressionReport:
         """Compare the report with a baseline; cases are matched by id.

@@ -132,11 +132,9 @@ class MetricPlan:
         check.require(check.is_number(value), f"the threshold of {name!r} must be a number", value)
         low, high = (1, 5) if METRICS[name].unit == "1-5" else (0, 1)
         if not (isinstance(value, int | float) and low < value <= high):
-            raise EvalError(
-                f"the threshold of {name!r} must be above {low} and at most {high}",
-                found=repr(value),
-                help="every score reaches 0; leave the metric out instead" if value == 0 else None,
-            )
+            what = f"the threshold of {name!r} must be above {low} and at most {high}"
+            help = "every score reaches 0; leave the metric out instead" if value == 0 else None
+            raise EvalError(what, found=repr(value), help=help)
 
     def _applies(self, name: str, case: FluentCase) -> bool:
         if name in _metrics.CHECKS:
@@ -172,12 +170,8 @@ def _check_available(metric: Metric, *, has_judge_model: bool) -> None:
         found = "Google Cloud computes it, and no account is set"
         help = "set GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
     if found:
-        raise MetricUnavailableError(
-            f"metric {metric.name!r} cannot be computed here",
-            metric=metric.name,
-            found=found,
-            help=help,
-        )
+        what = f"metric {metric.name!r} cannot be computed here"
+        raise MetricUnavailableError(what, metric=metric.name, found=found, help=help)
 
 
 def check_gate(
@@ -191,11 +185,9 @@ def check_gate(
     check.check_known(gate.min_metric, metrics, "the gate names unknown metric", "metrics")
     for name in map(str, gate.min_metric):
         if name in METRICS and METRICS[name].threshold is None:
-            raise EvalError(
-                f"the gate names metric {name!r}, which is informational",
-                found="Gate(min_metric=...)",
-                help="limit cases instead: max_tokens, max_tool_calls, max_latency_s, max_cost_usd",
-            )
+            what = f"the gate names metric {name!r}, which is informational"
+            help = "limit cases instead: max_tokens, max_tool_calls, max_latency_s, max_cost_usd"
+            raise EvalError(what, found="Gate(min_metric=...)", help=help)
 
 
 # --- scores --------------------------------------------------------------------------------------

@@ -258,11 +258,9 @@ def _check_local() -> None:
     try:
         import_module("adk_fluent.eval._running._local_adk")
     except ImportError as error:
-        raise EvalError(
-            'engine="local" needs google-adk[eval]',
-            found=error_line(error),
-            help='pip install "adk-fluent-eval[adk]", or use engine="light"',
-        ) from error
+        what = 'engine="local" needs google-adk[eval]'
+        help = 'pip install "adk-fluent-eval[adk]", or use engine="light"'
+        raise EvalError(what, found=error_line(error), help=help) from error
 
 
 def _cache_of(given: Any) -> ResponseCache | None:
@@ -280,10 +278,8 @@ def _prices_of(given: Any) -> PriceBook | None:
         if given is None:
             return found if hasattr(found, "price") else found()
     if given is not None:
-        raise EvalError(
-            "prices= as rows or a file are read by adk-fluent-cost, which is not installed",
-            help="pip install adk-fluent-cost, or give a price book",
-        )
+        what = "prices= as rows or a file are read by adk-fluent-cost, which is not installed"
+        raise EvalError(what, help="pip install adk-fluent-cost, or give a price book")
     return None
 
 
