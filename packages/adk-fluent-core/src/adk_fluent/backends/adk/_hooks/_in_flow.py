@@ -38,9 +38,10 @@ def tell_directly(ctx: InvocationContext, plugin: Told) -> None:
         plugin: One of its plugins.
     """
     manager = ctx.plugin_manager
-    if not isinstance(manager, PluginsInFlow):
+    if type(manager) is PluginManager:  # somebody else's has ways of its own
         manager = vars(ctx)["plugin_manager"] = PluginsInFlow.of(manager)
-    manager.told, manager.alone = plugin, [plugin]
+    if isinstance(manager, PluginsInFlow):
+        manager.told, manager.alone = plugin, [plugin]
 
 
 class PluginsInFlow(PluginManager):
