@@ -37,6 +37,7 @@ NEEDS: dict[str, dict[str, Any]] = {
     "ContractError": {"report": ("a report",)},
     "TargetError": {"target": "app.py:x"},
     "CheckerError": {"checker": "budget", "layer": "cost"},
+    "DataFileError": {"path": "cases.yaml"},
     "MissingLayerError": {"layer": "cost"},
     "LayerError": {"layer": "cost", "distribution": "adk-fluent-cost", "version": "0.1"},
     "StepTimeoutError": {"seconds": 2.5},

@@ -14,6 +14,7 @@ import pytest
 
 from adk_fluent.eval import FluentCase, MetricStatus, ToolCall, ToolUse, Turn, TurnOutcome
 from adk_fluent.eval._checks._checks import (
+    Observation,
     check_budget,
     check_match,
     check_response,
@@ -21,10 +22,10 @@ from adk_fluent.eval._checks._checks import (
     check_trajectory,
     scored,
 )
-from adk_fluent.eval._checks._observation import Observation
+from adk_fluent.eval._checks._matching import equal, mismatch
 from adk_fluent.eval._checks._rouge import rouge1
 from adk_fluent.eval._outcome import Step, Tokens
-from adk_fluent.eval._values import equal, mismatch, plain
+from adk_fluent.eval._text import plain
 
 
 def observed(case: FluentCase, *turns: TurnOutcome, **fields: Any) -> Observation:
@@ -215,9 +216,10 @@ def test_values_become_plain() -> None:
     nested: list[Any] = []
     nested.append(nested)
     made = plain({"a": {2, 1}, "b": b"xx", "c": float("inf"), "d": Decimal(1), "e": nested, 3: 4})
-    assert (made["a"], made["b"], made["c"], made["d"]) == ([1, 2], "<2 bytes>", "inf", "1")
+    assert (made["a"], made["b"], made["c"], made["d"]) == ([1, 2], "eHg=", "inf", "1")
     assert made["3"] == 4
     assert "..." in str(made["e"])
+    assert plain(10**5000) == hex(10**5000)  # Python refuses to print so long an integer
 
 
 @pytest.mark.parametrize(

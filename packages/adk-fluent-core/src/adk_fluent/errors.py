@@ -28,6 +28,7 @@ __all__ = [
     "CheckerError",
     "ContractError",
     "CredentialsError",
+    "DataFileError",
     "Details",
     "ErrorParts",
     "ExpectationError",
@@ -352,6 +353,37 @@ class CheckerError(BuildError, RuntimeError):
         if not details.get("help"):
             upgrade = "" if layer == "user" else f", or upgrade the layer {layer!r}"
             details["help"] = f"correct the checker{upgrade}"
+        super().__init__(what, **details)
+
+
+class DataFileError(BuildError, OSError):
+    """A file cannot be read or written; layers have kinds of it for their own files.
+
+    Cause: it is missing, broken, of a newer version, or the disk is full.
+    Fix: correct the line or field that the message names.
+
+    Attributes:
+        path: The file.
+        line: The line, counted from 1; None if unknown.
+        field: The field, as ``cases[3].input``; empty if unknown.
+    """
+
+    code = "ADKF110"
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        path: str,
+        line: int | None = None,
+        field: str = "",
+        **details: Unpack[Details],
+    ) -> None:
+        self.path = path
+        self.line = line
+        self.field = field
+        place = f"{path}:{line}" if line else path
+        details.setdefault("location", f"{place} ({field})" if field else place)
         super().__init__(what, **details)
 
 

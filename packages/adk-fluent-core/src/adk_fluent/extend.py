@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from adk_fluent._caller import caller
+    from adk_fluent._data_files import At, DataFile
     from adk_fluent._logs import LOG
     from adk_fluent._middlewares import (
         added_tools,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         resolve_name,
     )
     from adk_fluent._words import article, describe, is_loopback, public_address
+    from adk_fluent._yaml_files import to_yaml_text
     from adk_fluent.backends._answers import Answer, answer_of
     from adk_fluent.backends._config import METADATA_KEY
     from adk_fluent.backends._owner import this_process
@@ -65,11 +67,13 @@ else:  # a type checker must see a misspelt name, not Any
         name: module
         for module, names in {
             "_caller": "caller",
+            "_data_files": "At DataFile",
             "_logs": "LOG",
             "_middlewares": "added_tools find_middleware middleware_everywhere register_middleware"
             " registered_middlewares unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_words": "article describe is_loopback public_address",
+            "_yaml_files": "to_yaml_text",
             "backends._answers": "Answer answer_of",
             "backends._config": "METADATA_KEY",
             "backends._owner": "this_process",
@@ -111,7 +115,9 @@ __all__ = [
     "METADATA_KEY",
     "Answer",
     "AnswerInPlace",
+    "At",
     "CurrentStep",
+    "DataFile",
     "DurableRun",
     "LayerObject",
     "StorageFault",
@@ -151,6 +157,7 @@ __all__ = [
     "storage_fault",
     "this_process",
     "to_agent_event",
+    "to_yaml_text",
     "unregister_middleware",
     "write_state",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adk_fluent.errors import BuildError, OutputInvalidError, RemoteError, StepTimeoutError
-from adk_fluent.protocol import ErrorKind, classify
+from adk_fluent.protocol import ErrorKind, classify, retry_after
 
 
 class CodedError(Exception):
@@ -131,3 +131,26 @@ def test_only_the_answer_of_a_service_is_asked_why_it_is_no_json() -> None:
     other = ValueError("the settings cannot be read")
     other.__cause__ = error
     assert classify(other) == "permanent"
+
+
+class RefusedError(Exception):
+    code = 429
+
+    def __init__(self, headers: dict[str, str] | None = None, details: Any = None) -> None:
+        self.response = SimpleNamespace(headers=headers or {})
+        self.details = details
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        (RefusedError({"retry-after": "7"}), 7.0),
+        (RefusedError({"Retry-After": "Thu, 01 Jan 1970 00:01:10 GMT"}), 10.0),
+        (RefusedError({"retry-after": "soon"}), None),
+        (RefusedError(details={"error": {"details": [{"x": 1}, {"retryDelay": "2.5s"}]}}), 2.5),
+        (RefusedError(), None),
+        (ValueError("7"), None),
+    ],
+)
+def test_a_service_says_when_to_ask_again(error: Exception, seconds: float | None) -> None:
+    assert retry_after(error, now=60.0) == seconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from adk_fluent.errors import IRFormatError
@@ -25,28 +24,9 @@ def to_yaml(root: Node, *, locations: bool = False) -> str:
     Raises:
         IRFormatError: A field holds what only a `Ref` may hold.
     """
-    import yaml  # noqa: PLC0415  # whoever only builds a pipeline does not need it
+    from adk_fluent._yaml_files import to_yaml_text  # noqa: PLC0415  # imports yaml, which is slow
 
-    data = to_data(root, locations=locations)
-    options: Any = {"sort_keys": False, "allow_unicode": True, "width": 100}
-    text: str = cast("Any", yaml).dump(data, Dumper=_dumper(), **options)
-    return text
-
-
-@cache
-def _dumper() -> Any:
-    """Writes characters that YAML takes for ends of lines as escapes: else they are read as " "."""
-    import yaml  # noqa: PLC0415  # see above
-
-    class Dumper(yaml.SafeDumper):
-        pass
-
-    def text(dumper: Any, value: str) -> Any:
-        style = '"' if any(each in value for each in "\x85\u2028\u2029\ufeff") else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-    Dumper.add_representer(str, text)
-    return Dumper
+    return to_yaml_text(to_data(root, locations=locations))
 
 
 def from_yaml(
@@ -65,7 +45,7 @@ def from_yaml(
         IRFormatError: The text is no such YAML, its IR is not legal by itself, or a live object is
             neither in the registry nor allowed to be imported.
     """
-    import yaml  # noqa: PLC0415  # see above
+    import yaml  # noqa: PLC0415  # whoever only builds a pipeline does not need it
 
     try:
         events = cast("Any", yaml).parse(text, Loader=yaml.SafeLoader)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Sink,
         ToolCall,
     )
-    from adk_fluent.protocol._classify import ErrorKind, classify, status_of
+    from adk_fluent.protocol._classify import ErrorKind, classify, retry_after, status_of
     from adk_fluent.protocol._discarded import DiscardedAttempt, collect_discarded
     from adk_fluent.protocol._event import AgentEvent, ErrorInfo, ToolCallInfo, ToolResponseInfo
     from adk_fluent.protocol._hooks import (
@@ -105,7 +105,7 @@ else:  # a type checker must see a misspelt name, not Any
             "_backend": "Backend BackendBase Compiler",
             "_calls": "AgentCall AgentReply ModelCall ModelReply NextAgent NextModel NextRemote"
             " NextRun NextTool RemoteCall RemoteReply RunCall Sink ToolCall",
-            "_classify": "ErrorKind classify status_of",
+            "_classify": "ErrorKind classify retry_after status_of",
             "_discarded": "DiscardedAttempt collect_discarded",
             "_event": "AgentEvent ErrorInfo ToolCallInfo ToolResponseInfo",
             "_hooks": "AfterAgent AfterModel AfterRun AfterTool BeforeAgent BeforeModel BeforeRun"
@@ -232,6 +232,7 @@ __all__ = [
     "request_data",
     "request_key",
     "resume_of",
+    "retry_after",
     "status_of",
     "wrap",
 ]

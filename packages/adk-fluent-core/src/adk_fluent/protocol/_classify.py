@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from json import JSONDecodeError
-from typing import Final, Literal
+from typing import Any, Final, Literal, cast
 
 from adk_fluent.errors import unwrap
 
@@ -101,4 +101,55 @@ def status_of(error: BaseException) -> int | None:
     ):
         if isinstance(value, int):
             return value
+    return None
+
+
+def retry_after(error: BaseException, now: float) -> float | None:
+    """Return the seconds after which a service wants to be asked again; None if it does not say.
+
+    It may say so in the header ``Retry-After``, or in ``google.rpc.RetryInfo``.
+
+    Args:
+        error: Its error.
+        now: Seconds since 1970.
+    """
+    said = getattr(error, "retry_after", None)
+    if isinstance(said, int | float):
+        return float(said)
+    response = getattr(error, "response", None)
+    headers: Any = getattr(response, "headers", None) or {}
+    for name in ("retry-after", "Retry-After"):
+        text = headers.get(name)
+        if text is not None:
+            return _seconds(str(text), now)
+    return _retry_info(getattr(error, "details", None)) if status_of(error) is not None else None
+
+
+def _seconds(text: str, now: float) -> float | None:
+    """What a header says: seconds, or a date."""
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  # slow to import, seldom needed
+
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except ValueError:
+        return None
+
+
+def _retry_info(details: Any) -> float | None:
+    """What ``google.rpc.RetryInfo`` says, wherever it is in the error's details."""
+    waiting: list[Any] = [details]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            fields = cast("dict[str, Any]", each)
+            delay = fields.get("retryDelay")
+            if isinstance(delay, str) and re.fullmatch(r"\d+(\.\d+)?s", delay):
+                return float(delay[:-1])
+            waiting.extend(fields.values())
+        elif isinstance(each, list):
+            waiting.extend(cast("list[Any]", each))
     return None

@@ -16,16 +16,20 @@ from typing import Any, Final
 
 #: Deeper than this a value is replaced by "..."; also what ends a value that contains itself.
 MAX_DEPTH: Final = 64
+_PLAIN: Final = (str, bool)
+#: Python refuses to print integers much longer than this.
+_BITS: Final = 8192
 
 
 def json_safe(value: Any, depth: int = MAX_DEPTH) -> Any:
     """The value as str, int, float, bool, None, list and dict with str keys.
 
     Dates and paths become text, bytes base64, sets sorted lists, not-a-number and infinities text,
-    dataclasses and pydantic models dicts; of any other object only the type's name is left.
+    integers of thousands of digits text, dataclasses and pydantic models dicts; of any other object
+    only the type's name is left.
     """
     kind = value.__class__
-    if value is None or kind is str or kind is int or kind is bool:
+    if value is None or kind in _PLAIN or (kind is int and value.bit_length() <= _BITS):
         return value
     if depth == 0:
         return "..."
@@ -59,7 +63,7 @@ def _key(key: Any) -> str:
 _CONVERSIONS: Final[tuple[tuple[tuple[type, ...], Callable[[Any, int], Any]], ...]] = (
     ((Enum,), lambda value, depth: json_safe(value.value, depth)),
     ((str,), lambda value, _: str.__str__(value)),
-    ((int,), lambda value, _: int(value)),
+    ((int,), lambda value, _: int(value) if value.bit_length() <= _BITS else hex(value)),
     ((float,), _number),
     ((bytes, bytearray, memoryview), lambda value, _: b64encode(value).decode("ascii")),
     ((date, time), lambda value, _: value.isoformat()),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         EvalFileError,
         MetricUnavailableError,
     )
-    from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._metrics import PrebuiltMetrics
     from adk_fluent.eval._outcome import (
         CaseOutcome,
@@ -32,37 +31,40 @@ if TYPE_CHECKING:
         ToolUse,
         TurnOutcome,
     )
-    from adk_fluent.eval._report._compare import CaseChange, RegressionReport
-    from adk_fluent.eval._report._matrix import ModelMatrix
-    from adk_fluent.eval._report._report import FluentEvalReport
-    from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
-    from adk_fluent.eval._running._cache import ResponseCache
+    from adk_fluent.eval._report._figures import Gate
+    from adk_fluent.eval._report._report import FluentEvalReport, ModelMatrix
+    from adk_fluent.eval._report._statistics import (
+        CaseChange,
+        MetricSummary,
+        RegressionReport,
+        TagSummary,
+    )
+    from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.eval._suite import FluentEvalSuite
 else:
-    _MODULES = {
-        "_cases._case": ("FluentCase",),
-        "_cases._judge": ("FluentJudge",),
-        "_cases._turn": ("ToolCall", "Turn", "UserSimulation"),
-        "_errors": ("EvalError", "EvalFailedError", "EvalFileError", "MetricUnavailableError"),
-        "_gate": ("Gate",),
-        "_metrics": ("PrebuiltMetrics",),
-        "_outcome": (
-            *("CaseOutcome", "Finding", "MetricScore", "MetricStatus", "Status"),
-            *("Step", "Tokens", "ToolUse", "TurnOutcome"),
-        ),
-        "_report._compare": ("CaseChange", "RegressionReport"),
-        "_report._matrix": ("ModelMatrix",),
-        "_report._report": ("FluentEvalReport",),
-        "_report._statistics": ("MetricSummary", "TagSummary"),
-        "_running._cache": ("ResponseCache",),
-        "_suite": ("FluentEvalSuite",),
+    _PLACES = {
+        name: module
+        for module, names in {
+            "_cases._case": "FluentCase",
+            "_cases._judge": "FluentJudge",
+            "_cases._turn": "ToolCall Turn UserSimulation",
+            "_errors": "EvalError EvalFailedError EvalFileError MetricUnavailableError",
+            "_metrics": "PrebuiltMetrics",
+            "_outcome": "CaseOutcome Finding MetricScore MetricStatus Status Step Tokens ToolUse"
+            " TurnOutcome",
+            "_report._figures": "Gate",
+            "_report._report": "FluentEvalReport ModelMatrix",
+            "_report._statistics": "CaseChange MetricSummary RegressionReport TagSummary",
+            "_running._kept": "ResponseCache",
+            "_suite": "FluentEvalSuite",
+        }.items()
+        for name in names.split()
     }
-    _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
     def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
+        if name not in _PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
         return value
 
 

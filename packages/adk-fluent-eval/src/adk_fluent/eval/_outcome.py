@@ -5,7 +5,7 @@ Nothing here knows ADK. Arguments, results and state are made plain when they ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -302,3 +302,11 @@ class CaseOutcome:
 
 #: All that an outcome is made of.
 RECORDS: Final = (CaseOutcome, Finding, MetricScore, Step, Tokens, ToolUse, TurnOutcome)
+
+
+def defaults_of(record: type) -> dict[str, Any]:
+    """Return the fields of a dataclass and their defaults, MISSING for those without one."""
+    return {
+        each.name: each.default if each.default_factory is MISSING else each.default_factory()
+        for each in fields(record)
+    }

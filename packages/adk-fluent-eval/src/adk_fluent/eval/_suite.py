@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing, nullcontext
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Final,
-    ParamSpec,
-    Self,
-    Unpack,
-    cast,
-)
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Unpack, cast
 
-from adk_fluent.eval._arguments import (
+from adk_fluent.eval._cases._case import FluentCase, check_cases
+from adk_fluent.eval._cases._suite import SAMPLES, Suite
+from adk_fluent.eval._cases._turn import UserSimulation
+from adk_fluent.eval._errors import (
+    EvalError,
     did_you_mean,
     is_text,
     listed,
@@ -23,10 +18,7 @@ from adk_fluent.eval._arguments import (
     require,
     require_type,
 )
-from adk_fluent.eval._cases._case import FluentCase, check_cases
-from adk_fluent.eval._cases._turn import UserSimulation
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._gate import Gate
+from adk_fluent.eval._report._figures import Gate
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:
@@ -37,14 +29,12 @@ if TYPE_CHECKING:
     from google.adk.models import BaseLlm
 
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._files._data import SuiteData
+    from adk_fluent.eval._files._codec import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
-    from adk_fluent.eval._report._matrix import ModelMatrix
-    from adk_fluent.eval._report._report import FluentEvalReport
+    from adk_fluent.eval._report._report import FluentEvalReport, ModelMatrix
     from adk_fluent.eval._running._options import RunOptions
 
 _DEFAULT: Final = Gate()
-_SAMPLES: Final = 5  # ADK's default
 _P = ParamSpec("_P")
 
 
@@ -58,7 +48,7 @@ def _with_arguments_of(
     return lambda method: method
 
 
-class FluentEvalSuite:
+class FluentEvalSuite(Suite):
     """Cases, the pipeline they evaluate, and the gate.
 
     Args:
@@ -93,7 +83,7 @@ class FluentEvalSuite:
         *,
         description: str = "",
         judge_model: str | BaseLlm | None = None,
-        judge_samples: int = _SAMPLES,
+        judge_samples: int = SAMPLES,
         simulation: UserSimulation | None = None,
     ) -> None:
         require(is_text(name), "name= of a suite must not be empty", name)
@@ -102,22 +92,22 @@ class FluentEvalSuite:
         require(not isinstance(metrics, Mapping), "metrics= takes a list", help=help)
         require_type(thresholds, Mapping | None, "thresholds= takes a mapping")
         require_type(simulation, UserSimulation | None, "simulation= takes a UserSimulation")
-        self.name = name
-        self.pipeline = pipeline
-        self.cases: list[FluentCase] = []
-        self.metrics: tuple[str, ...] = tuple(str(each) for each in listed("metrics", metrics))
-        self.thresholds: dict[str, float] = {str(k): v for k, v in (thresholds or {}).items()}
-        self.num_runs: int = positive("num_runs", num_runs)
-        self.custom_judges: tuple[FluentJudge, ...] = tuple(listed("custom_judges", custom_judges))
-        if self.custom_judges:
+        judges = tuple(listed("custom_judges", custom_judges))
+        super().__init__(
+            *(
+                name,
+                description,
+                pipeline,
+                list[FluentCase](),
+                tuple(map(str, listed("metrics", metrics))),
+            ),
+            *({str(k): v for k, v in (thresholds or {}).items()}, positive("num_runs", num_runs)),
+            *(judges, gate, judge_model, positive("judge_samples", judge_samples), simulation),
+        )
+        if judges:
             from adk_fluent.eval._cases._judge import check_judges  # noqa: PLC0415  # rarely needed
 
-            check_judges([*self.custom_judges])
-        self.gate = gate
-        self.description = description
-        self.judge_model: str | BaseLlm | None = judge_model
-        self.judge_samples: int = positive("judge_samples", judge_samples)
-        self.simulation: UserSimulation | None = simulation
+            check_judges([*judges])
         self.add(*listed("cases", cases))
 
     def add(self, *cases: FluentCase) -> Self:
@@ -167,7 +157,7 @@ class FluentEvalSuite:
 
         return run_sync("run_sync", lambda: self.run(**options), instead="run")
 
-    async def stream(self, **options: Unpack[RunOptions]) -> AsyncGenerator[CaseOutcome, None]:
+    async def stream(self, **options: Unpack[RunOptions]) -> AsyncGenerator[CaseOutcome]:
         """Run the cases, and yield each outcome when it is there; see `run`.
 
         Closing the generator cancels the run.
@@ -193,7 +183,7 @@ class FluentEvalSuite:
             EvalError: A model or something that the suite names does not exist; no model was
                 called.
         """
-        from adk_fluent.eval._report._matrix import ModelMatrix  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._report._report import ModelMatrix  # noqa: PLC0415  # rarely needed
 
         named: dict[str, str | BaseLlm] = {}
         for name, model in _named_models(models):
@@ -240,7 +230,7 @@ class FluentEvalSuite:
     @classmethod
     def _from_data(cls, data: SuiteData, pipeline: Any, more: dict[str, Any]) -> Self:
         fields: dict[str, Any] = {**data.fields, "cases": data.cases, **more}
-        with nullcontext() if data.source is None else data.source.naming(data.at):
+        with data.source.naming(data.at):
             return cls(pipeline=pipeline, **fields)
 
     @classmethod
@@ -263,7 +253,7 @@ class FluentEvalSuite:
         Raises:
             EvalFileError: The file is missing or invalid; names the line and field.
         """
-        from adk_fluent.eval._files._yaml import load_yaml  # noqa: PLC0415  # imports yaml
+        from adk_fluent.eval._files._plain import load_yaml  # noqa: PLC0415  # imports yaml
 
         return cls._from_data(load_yaml(path, registry), pipeline, more)
 
@@ -319,24 +309,9 @@ class FluentEvalSuite:
         Raises:
             EvalFileError: The file is missing or invalid; names the line and field.
         """
-        from adk_fluent.eval._files._table import load_table  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._files._plain import load_table  # noqa: PLC0415  # rarely needed
 
         return cls._from_data(load_table(path, map, registry), pipeline, more)
-
-    def to_table(self, path: str | PathLike[str]) -> None:
-        """Write the cases as CSV or JSON lines, as `from_table` reads them.
-
-        Args:
-            path: The file, ``.csv`` or ``.jsonl``; CSV holds cases with one text as input.
-
-        Raises:
-            EvalError: A case has a value that the file cannot hold, such as a lambda.
-            EvalFileError: The file cannot be written; an old one stays.
-        """
-        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # of files alone
-        from adk_fluent.eval._files._table import table_of  # noqa: PLC0415  # rarely needed
-
-        write_whole(path, list(table_of(path, self.cases)))
 
     def to_yaml(self, path: str | PathLike[str]) -> None:
         """Write the suite as YAML, without its pipeline and judges.
@@ -345,10 +320,10 @@ class FluentEvalSuite:
             EvalError: A case has a value that files cannot hold, such as a lambda.
             EvalFileError: The file cannot be written; an old one stays.
         """
-        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # of files alone
-        from adk_fluent.eval._files._yaml import dump_yaml  # noqa: PLC0415  # imports yaml
+        from adk_fluent.eval._files._plain import dump_yaml  # noqa: PLC0415  # imports yaml
+        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # of files alone
 
-        write_whole(path, [dump_yaml(self._to_data())])
+        Source.write(path, [dump_yaml(self)])
 
     def to_eval_set(self) -> EvalSet:
         """Return the suite as an eval set of ADK, without what ADK has no field for.
@@ -358,7 +333,7 @@ class FluentEvalSuite:
         """
         from adk_fluent.eval._files._evalset_adk import to_eval_set  # noqa: PLC0415  # imports ADK
 
-        return to_eval_set(self._to_data())
+        return to_eval_set(self)
 
     def to_eval_set_file(
         self, path: str | PathLike[str], *, config_path: str | PathLike[str] | None = None
@@ -378,16 +353,7 @@ class FluentEvalSuite:
         """
         from adk_fluent.eval._files._evalset_adk import write_eval_set  # noqa: PLC0415  # imports ADK
 
-        write_eval_set(self._to_data(), path, config_path)
-
-    def _to_data(self) -> SuiteData:
-        from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData  # noqa: PLC0415  # rarely needed
-
-        fields = {name: getattr(self, name) for name in SUITE_FIELDS}
-        fields["metrics"] = list(self.metrics)
-        fields["judge_model"] = self.judge_model if isinstance(self.judge_model, str) else None
-        fields["judge_samples"] = self.judge_samples if self.judge_samples != _SAMPLES else None
-        return SuiteData(fields, tuple(self.cases))
+        write_eval_set(self, path, config_path)
 
     def __repr__(self) -> str:
         cases, runs = plural(len(self.cases), "case"), plural(self.num_runs, "run")

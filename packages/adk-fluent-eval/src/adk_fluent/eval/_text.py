@@ -1,11 +1,15 @@
-"""Text and figures for people: bounded, and free of control characters and secrets."""
+"""Values, texts and figures for people: bounded, free of control characters and of secrets."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 from typing import Any, Final, cast
+
+from adk_fluent.errors import unwrap
+from adk_fluent.extend import json_safe
 
 NONE: Final = "-"
 #: Control characters (except tab and newline), bidirectional overrides and non-characters.
@@ -15,6 +19,7 @@ _UNSAFE: Final = re.compile(
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SPACE: Final = re.compile(r"\s+")
 _SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+_SHOWN: Final = 300  # characters of a value in a reason
 _SHORTEST: Final = 8  # characters of a secret; shorter values occur in ordinary words
 
 
@@ -42,6 +47,49 @@ def encodable(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: models as mappings, other objects by their names."""
+    try:
+        return name_of(value) if is_condition(value) else json_safe(value)
+    except Exception:  # noqa: BLE001  # user objects
+        return f"<{type(value).__name__}>"
+
+
+def is_condition(expected: Any) -> bool:
+    """Whether an expectation is a condition rather than a value."""
+    return callable(expected) and not isinstance(expected, type)
+
+
+def name_of(function: Any) -> str:
+    """Return what reasons call a function."""
+    name = getattr(function, "__name__", "") or type(function).__name__
+    return "the condition" if name == "<lambda>" else f"{name}()"
+
+
+def shown(value: Any) -> str:
+    """Return a value as it appears in a reason, cut if long."""
+    made = plain(value)
+    text = made if is_condition(value) else json.dumps(made, ensure_ascii=False)
+    return _cut(text, _SHOWN)
+
+
+def error_line(error: BaseException, limit: int | None = _SHOWN) -> str:
+    """Return an error as ``Type: message`` in one line, unwrapped from ADK's plugin errors."""
+    error = unwrap(error)
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001  # user code
+        text = ""
+    kind = type(error).__name__
+    return f"{kind}: {_cut(text, limit)}" if text else kind
+
+
+def _cut(text: str, limit: int | None) -> str:
+    if limit is None or len(text) <= limit:
+        return text
+    return f"{text[:limit]}... ({len(text)} characters)"
 
 
 def replace_secrets(value: Any) -> Any:

@@ -11,7 +11,9 @@ Nothing is loaded until a test has the mark. ``-p no:adk_fluent_eval`` disables 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -35,27 +37,19 @@ _REFUSED: Final = {
 }
 
 
-@dataclass(slots=True)
+@dataclass
 class _Group:
     """The runs of a suite that one mark asks for."""
 
     suite: FluentEvalSuite
     options: dict[str, Any]
-    _run: SuiteRun | Exception | None = None
 
-    @property
+    @cached_property
     def suite_run(self) -> SuiteRun:
-        """The checked suite; an invalid one raises the same for each test."""
+        """The checked suite; an invalid one raises for each test."""
         from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
 
-        if self._run is None:
-            try:
-                self._run = SuiteRun(self.suite, cast("Any", self.options))
-            except Exception as error:  # noqa: BLE001  # raised below
-                self._run = error
-        if isinstance(self._run, Exception):
-            raise self._run
-        return self._run
+        return SuiteRun(self.suite, cast("Any", self.options))
 
 
 @dataclass(slots=True)
@@ -132,8 +126,7 @@ def adk_eval(request: pytest.FixtureRequest) -> EvaluatedCase:
 
 def _explanation(outcome: CaseOutcome, case: FluentCase) -> Generator[str]:
     """Why a case did not pass, and the conversation."""
-    from adk_fluent.eval._text import one_line  # noqa: PLC0415  # of failures alone
-    from adk_fluent.eval._values import shown  # noqa: PLC0415
+    from adk_fluent.eval._text import one_line, shown  # noqa: PLC0415  # of failures alone
 
     yield f"case {outcome.id!r}, run {outcome.run}: {outcome.status}"
     yield from (f"  {one_line(each, 2_000)}" for each in outcome.reasons)
@@ -277,14 +270,14 @@ class _Reporter:
             if self._path is None:
                 continue
             from adk_fluent.eval import EvalFileError  # noqa: PLC0415  # of reports alone
-            from adk_fluent.eval._files._source import with_suite, write_whole  # noqa: PLC0415
-            from adk_fluent.eval._report._report import document  # noqa: PLC0415
+            from adk_fluent.eval._files._source import Source, with_suite  # noqa: PLC0415
+            from adk_fluent.eval._report._report import in_form  # noqa: PLC0415
             from adk_fluent.eval._text import encodable  # noqa: PLC0415
 
             path = with_suite(str(self._path), suite if len(self._records) > 1 else "")
             form = _FORMS[self._path.suffix.lower()]
             try:
-                write_whole(path, [encodable(document(report, form))])
+                Source.write(path, [encodable(in_form(report, form))])
             except EvalFileError as error:
                 self._lines.append(f"error: {error}")
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
@@ -300,11 +293,10 @@ def _report(suite: str, texts: list[str]) -> FluentEvalReport:
     """The report of the outcomes of a suite, which several tests may have."""
     from adk_fluent.eval import CaseOutcome, FluentEvalReport  # noqa: PLC0415
     from adk_fluent.eval._files._source import Source  # noqa: PLC0415
-    from adk_fluent.eval._report._json import validated  # noqa: PLC0415
 
     found: dict[tuple[str, int], CaseOutcome] = {}
     for text in texts:
-        outcome: CaseOutcome = validated(CaseOutcome, text, Source(suite), ())
+        outcome: CaseOutcome = Source(suite).validated(CaseOutcome, json.loads(text))
         while outcome.key in found:
             outcome.id += " (again)"
         found[outcome.key] = outcome

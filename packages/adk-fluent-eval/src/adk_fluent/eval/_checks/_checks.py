@@ -1,29 +1,85 @@
-"""Checks of what a case expects: tools, answers, state and budgets.
+"""What a run of a case did, and checks of what the case expects of it.
 
-Each takes an observation and returns a `MetricScore`, or None if the case expects nothing of the
-kind.
+Each check takes an observation and returns a `MetricScore`, or None if the case expects nothing of
+the kind.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.errors import nearest_name
-from adk_fluent.eval._cases._turn import StateMap, ToolCall, Turn, key_of
+from adk_fluent.eval._cases._turn import StateMap, Turn, key_of
+from adk_fluent.eval._checks._matching import compare_calls, mismatch
 from adk_fluent.eval._metrics import ANSWERS, BUDGET, MATCH, RESPONSE, STATE, STATUS, TRAJECTORY
-from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, ToolUse
-from adk_fluent.eval._text import measured
-from adk_fluent.eval._values import error_line, mismatch, plain, shown
+from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, Tokens, TurnOutcome
+from adk_fluent.eval._text import error_line, measured, plain, shown
 from adk_fluent.ir import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._cases._turn import Turn
     from adk_fluent.protocol import FieldRef
+
+
+@dataclass(slots=True)
+class Observation:
+    """One run of a case.
+
+    Attributes:
+        case: The case.
+        expected: Its turns, with their expectations.
+        turns: The observed turns, with plain values.
+        events: ADK's events of each turn.
+        invocations: ADK's eval invocations.
+        state: Session state at the end.
+        states: Session state after each turn.
+        written: Step to the keys that it wrote, and the last values.
+        writes: The same after each turn.
+        answered: Name of a gate or tool to how often it was answered.
+        cost_usd: US dollars of all model calls; None if it is not known.
+        cost_unknown: Why the cost is not known; empty if it is.
+        tokens_unknown: Why the tokens are incomplete; empty if they are complete.
+        tools_unknown: The same of the tool calls.
+        simulated: Whether the user was simulated.
+        failure: What ended the run, if something was raised or reported.
+    """
+
+    case: FluentCase
+    expected: Sequence[Turn]
+    turns: list[TurnOutcome] = field(default_factory=list[TurnOutcome])
+    events: list[list[Any]] = field(default_factory=list[list[Any]])
+    invocations: list[Any] = field(default_factory=list[Any])
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    states: list[Mapping[str, Any]] = field(default_factory=list["Mapping[str, Any]"])
+    written: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    writes: list[Mapping[str, Mapping[str, Any]]] = field(
+        default_factory=list["Mapping[str, Mapping[str, Any]]"]
+    )
+    answered: Counter[str] = field(default_factory=Counter[str])
+    cost_usd: float | None = None
+    cost_unknown: str = ""
+    tokens_unknown: str = ""
+    tools_unknown: str = ""
+    simulated: bool = False
+    failure: BaseException | None = None
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens of all model calls."""
+        return sum((turn.tokens for turn in self.turns), Tokens())
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds of all turns."""
+        return sum(turn.duration_s for turn in self.turns)
+
 
 #: Limits of a case, and their units.
 _UNITS: Final = {
@@ -77,8 +133,24 @@ def _all_met(
 
 
 def _mean(
-    name: str, threshold: float, findings: list[Finding], turns: list[float | None]
+    seen: Observation,
+    name: str,
+    threshold: float,
+    compute: Callable[[Turn, int], tuple[float, Finding] | None],
 ) -> MetricScore | None:
+    """The mean over the turns of which something is expected; one that was not reached has 0."""
+    findings: list[Finding] = []
+    turns: list[float | None] = [None] * len(seen.expected)
+    for at, expected in enumerate(seen.expected):
+        if (made := compute(expected, at)) is None:
+            continue
+        score, finding = made
+        if at >= len(seen.turns):
+            score, finding.ok, finding.reason = 0.0, False, _unreached(seen)
+        elif score >= threshold:
+            finding.ok, finding.reason = True, ""
+        turns[at] = score
+        findings.append(finding)
     known = [each for each in turns if each is not None]
     if not known:
         return None
@@ -109,24 +181,16 @@ def _by_turn(
 
 def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore | None:
     """Check the tool calls of each turn; the score is the mean over turns that expect some."""
-    findings: list[Finding] = []
-    turns: list[float | None] = [None] * len(seen.expected)
-    for at, expected in enumerate(seen.expected):
-        if expected.trajectory is None:
-            continue
-        uses = seen.turns[at].tool_uses if at < len(seen.turns) else []
-        if seen.simulated:  # the case expects them of the whole conversation
-            uses = [use for turn in seen.turns for use in turn.tool_uses]
-        score, finding = _compare_calls(
-            expected.trajectory, uses, seen.case.trajectory_match, at + 1
-        )
-        if at >= len(seen.turns):
-            score, finding.ok, finding.reason = 0.0, False, _unreached(seen)
-        elif score >= threshold:
-            finding.ok, finding.reason = True, ""
-        turns[at] = score
-        findings.append(finding)
-    return _mean(TRAJECTORY, threshold, findings, turns)
+
+    def compute(turn: Turn, at: int) -> tuple[float, Finding] | None:
+        if turn.trajectory is None:
+            return None
+        # of a simulated user, the case expects them of the whole conversation
+        turns = seen.turns if seen.simulated else seen.turns[at : at + 1]
+        uses = [use for each in turns for use in each.tool_uses]
+        return compare_calls(turn.trajectory, uses, seen.case.trajectory_match, at + 1)
+
+    return _mean(seen, TRAJECTORY, threshold, compute)
 
 
 def check_response(seen: Observation) -> MetricScore | None:
@@ -235,19 +299,15 @@ def check_match(seen: Observation, threshold: float) -> MetricScore | None:
     """Compute ROUGE-1 of the answers with their references."""
     from adk_fluent.eval._checks._rouge import rouge1  # noqa: PLC0415  # rarely needed
 
-    turns: list[float | None] = [None] * len(seen.expected)
-    findings: list[Finding] = []
-    for at, expected in enumerate(seen.expected):
-        reference = expected.reference_response
-        if reference is None:
-            continue
-        reached = at < len(seen.turns)
-        answer = seen.turns[at].response if reached else None
-        score = turns[at] = rouge1(answer or "", reference)
-        ok = reached and score >= threshold
-        reason = "" if ok else f"ROUGE-1 is {score:.2f}" if reached else _unreached(seen)
-        findings.append(Finding("answer matches", ok, reference, answer, reason, at + 1))
-    return _mean(MATCH, threshold, findings, turns)
+    def compute(turn: Turn, at: int) -> tuple[float, Finding] | None:
+        if (reference := turn.reference_response) is None:
+            return None
+        answer = seen.turns[at].response if at < len(seen.turns) else None
+        score = rouge1(answer or "", reference)
+        why = f"ROUGE-1 is {score:.2f}"
+        return score, Finding("answer matches", False, reference, answer, why, at + 1)
+
+    return _mean(seen, MATCH, threshold, compute)
 
 
 #: What computes each metric of ours that decides.
@@ -260,135 +320,6 @@ OWN: Final[dict[str, Callable[[Observation, float], MetricScore | None]]] = {
     ANSWERS: lambda seen, _: check_answers(seen),
     MATCH: check_match,
 }
-
-
-# --- tool calls ----------------------------------------------------------------------------------
-
-
-def _compare_calls(
-    expected: Sequence[ToolCall], actual: Sequence[ToolUse], match: str, turn: int
-) -> tuple[float, Finding]:
-    """Compare the tool calls of a turn."""
-    # an empty trajectory allows no calls, whatever the match
-    score, reason = _MATCHERS[match if expected else "exact"](expected, actual)
-    return score, Finding(
-        "tools",
-        ok=score == 1.0,
-        expected=[_expected(each) for each in expected],
-        actual=[{"name": each.name, "args": plain(each.args)} for each in actual],
-        reason=reason,
-        turn=turn,
-    )
-
-
-def _expected(call: ToolCall) -> dict[str, Any]:
-    return {"name": call.name} | ({} if call.args is None else {"args": plain(call.args)})
-
-
-def _difference(expected: ToolCall, actual: ToolUse) -> str:
-    """Why a call is not the expected one; empty if it is.
-
-    An absent argument equals None, but meets no condition.
-    """
-    if expected.name != actual.name:
-        return f"expected {expected.name}, found {actual.name}"
-    for name, value in (expected.args or {}).items():
-        if name not in actual.args and value is not None:
-            return f"{expected.name} was called without {name}"
-        if reason := mismatch(value, actual.args.get(name)):
-            return f"{expected.name}, argument {name}: {reason}"
-    return ""
-
-
-def _exact(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
-    for number, (call, use) in enumerate(zip(expected, actual, strict=False), 1):
-        if reason := _difference(call, use):
-            return 0.0, f"call {number}: {reason}"
-    if len(expected) > len(actual):
-        return 0.0, _were(expected[len(actual) :], "not called")
-    if len(actual) > len(expected):
-        return 0.0, f"{_were(actual[len(expected) :], 'called')} unexpectedly"
-    return 1.0, ""
-
-
-def _in_order(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
-    rest = iter(actual)
-    for call in expected:
-        if not any(not _difference(call, use) for use in rest):
-            return 0.0, _absent(call, actual, " after the preceding calls")
-    return 1.0, ""
-
-
-def _any_order(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
-    pairs = _paired(expected, actual)
-    for at, call in enumerate(expected):
-        if at not in pairs:
-            return 0.0, _absent(call, actual, " as often as expected")
-    return 1.0, ""
-
-
-def _subset(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
-    taken = set(_paired(expected, actual).values())
-    for at, use in enumerate(actual):
-        if at not in taken:
-            return 0.0, f"{use.name}({shown(use.args)[1:-1]}) was called unexpectedly"
-    return 1.0, ""
-
-
-def _f1(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
-    if not expected and not actual:
-        return 1.0, ""
-    hits = len(_paired(expected, actual))
-    score = 2 * hits / (len(expected) + len(actual))
-    return score, "" if score == 1.0 else (
-        f"{hits} of {len(expected)} expected calls made, {len(actual) - hits} others"
-    )
-
-
-def _paired(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> dict[int, int]:
-    """A maximum matching of expected to observed calls (Kuhn's algorithm)."""
-    candidates = [
-        [at for at, use in enumerate(actual) if not _difference(call, use)] for call in expected
-    ]
-    taken: dict[int, int] = {}  # actual -> expected
-
-    for first in range(len(expected)):
-        seen: set[int] = set()
-        path: list[tuple[int, int]] = []  # expected call, observed call
-        todo = [(first, iter(candidates[first]))]
-        while todo:
-            asking, options = todo[-1]
-            option = next((each for each in options if each not in seen), None)
-            if option is None:
-                todo.pop()
-                if path:
-                    path.pop()
-                continue
-            seen.add(option)
-            path.append((asking, option))
-            if option not in taken:
-                taken.update({use: call for call, use in path})
-                break
-            todo.append((taken[option], iter(candidates[taken[option]])))
-    return {call: use for use, call in taken.items()}
-
-
-def _absent(call: ToolCall, actual: Sequence[ToolUse], suffix: str) -> str:
-    """Why a call is missing."""
-    differences = [_difference(call, use) for use in actual if use.name == call.name]
-    if not differences:
-        return f"{call.name} was not called"
-    return f"{call.name} was not called{suffix}" if "" in differences else differences[0]
-
-
-def _were(calls: Sequence[ToolCall | ToolUse], what: str) -> str:
-    names = ", ".join(each.name for each in calls)
-    return f"{names} {'was' if len(calls) == 1 else 'were'} {what}"
-
-
-_MATCHERS: Final[
-    dict[str, Callable[[Sequence[ToolCall], Sequence[ToolUse]], tuple[float, str]]]
-] = {"exact": _exact, "in_order": _in_order, "any_order": _any_order, "subset": _subset, "f1": _f1}
 
 
 # --- state ---------------------------------------------------------------------------------------

@@ -13,24 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import click
 
-from adk_fluent.cli import (
-    FINDINGS,
-    INFRASTRUCTURE,
-    INTERRUPTED,
-    is_interactive,
-    note,
-    require_credentials,
-)
-from adk_fluent.eval._cli._interrupt import run_interruptible
-from adk_fluent.eval._cli._load import load_suites, pipeline_option, registry_option
-from adk_fluent.eval._cli._output import FORMS, STDOUT, Output, output_options
+from adk_fluent import cli
+from adk_fluent.cli import is_interactive
+from adk_fluent.eval._cli import _common as common
+from adk_fluent.eval._cli._common import FORMS, STDOUT, Output
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._documents import document
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
-from adk_fluent.eval._running._cache import CacheMode, ResponseCache
+from adk_fluent.eval._running._kept import CacheMode, ResponseCache
 from adk_fluent.eval._running._options import Engine, Progress, RunOptions
 from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._text import one_line, plural
@@ -64,63 +56,44 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> flo
     return number
 
 
-def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
     """A part of the cases, as ``2/5``."""
-    if value is None:
-        return None
-    part, slash, parts = value.partition("/")
-    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+    if value is not None and not re.fullmatch(r"\d+/\d+", value):
         raise click.BadParameter(f"{value!r} is not a part; write 2/5 for the second of five.")
-    return int(part), int(parts)
+    return None if value is None else tuple(map(int, value.split("/")))
 
 
-_COUNT: Final = click.IntRange(min=1)
-_SECONDS: Final = click.FloatRange(min=0, min_open=True)
+_COUNT, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0, min_open=True)
+_FOLDER, _FILE = click.Path(file_okay=False), click.Path(dir_okay=False)
+_ENGINES, _MODES = click.Choice(get_args(Engine)), click.Choice(get_args(CacheMode))
+_MODE: Final = "What --cache does: record everything anew, or replay without calling a model."
+_ADK_RESULTS: Final = "Write results into this agent's folder, for adk web."
+_AT_ONCE: Final = "Runs at the same time, at most."
+_REGRESSIONS: Final = "Cases that may regress, at most."
 
 
 @click.command("run", short_help="Run suites, and report whether they pass.")
 @click.argument("target")
-@pipeline_option
-@registry_option
+@common.pipeline_option
+@common.registry_option
 @click.option("--tag", "filter_tags", multiple=True, help="Run cases with this tag; repeatable.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
 @click.option("--runs", "num_runs", type=_COUNT, help="Runs of each case.")
-@click.option(
-    "--parallelism",
-    type=_COUNT,
-    default=10,
-    show_default=True,
-    help="Runs at the same time, at most.",
-)
+@click.option("--parallelism", type=_COUNT, default=10, show_default=True, help=_AT_ONCE)
 @click.option("--timeout", "timeout_s", type=_SECONDS, help="Seconds of a run, at most.")
 @click.option("--shard", callback=_shard, metavar="I/N", help="Run part I of N of the cases.")
-@click.option(
-    "--engine", type=click.Choice(get_args(Engine)), default="auto", help="Ours, or ADK's: local."
-)
+@click.option("--engine", type=_ENGINES, default="auto", help="Ours, or ADK's: local.")
 @click.option("--model", help="Answers in place of every model of the pipeline.")
-@click.option("--cache", type=click.Path(file_okay=False), help="Keep and replay answers there.")
-@click.option(
-    "--cache-mode",
-    type=click.Choice(get_args(CacheMode)),
-    default="auto",
-    show_default=True,
-    help="What --cache does: record everything anew, or replay without calling a model.",
-)
-@click.option("--journal", type=click.Path(dir_okay=False), help="Resume what is done there.")
+@click.option("--cache", type=_FOLDER, help="Keep and replay answers there.")
+@click.option("--cache-mode", type=_MODES, default="auto", show_default=True, help=_MODE)
+@click.option("--journal", type=_FILE, help="Resume what is done there.")
 @click.option("--fail-fast", is_flag=True, help="Start nothing more after a run that did not pass.")
 @click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with this report.")
 @click.option("--update-baseline", is_flag=True, help="Write the results to --baseline instead.")
-@click.option(
-    "--max-regressions", type=click.IntRange(min=0), help="Cases that may regress, at most."
-)
+@click.option("--max-regressions", type=click.IntRange(min=0), help=_REGRESSIONS)
 @click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
-@output_options(*FORMS)
-@click.option(
-    "--adk-results",
-    type=click.Path(file_okay=False),
-    metavar="AGENT",
-    help="Write results into this agent's folder, for adk web.",
-)
+@common.output_options(*FORMS)
+@click.option("--adk-results", type=_FOLDER, metavar="AGENT", help=_ADK_RESULTS)
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
 @click.option("--no-progress", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -143,7 +116,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         )
     if options["cache_mode"] != "auto" and options["cache"] is None:
         raise click.UsageError("--cache-mode needs --cache DIRECTORY.")
-    suites = load_suites(target, options["pipeline"], options["registry"])
+    suites = common.load_suites(target, options["pipeline"], options["registry"])
     if len(suites) > 1 and STDOUT in options.values():
         raise click.UsageError("- takes the document of one suite; name a file.")
     jobs = [_Job(each, options, label=each.name if len(suites) > 1 else "") for each in suites]
@@ -153,8 +126,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
     reports: list[FluentEvalReport] = []
     output = Output(options)
     for job in jobs:
-        reports.append(job.run(on=not (options["quiet"] or options["no_progress"])))
-        job.finish(reports[-1], output, options)  # at once: nothing later can lose it
+        reports.append(job.run(output))  # and write at once: nothing later can lose it
         if reports[-1].interrupted or (options["fail_fast"] and not reports[-1].ok):
             break
     ctx.exit(_code(reports, output))
@@ -163,13 +135,13 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
 def _code(reports: Sequence[FluentEvalReport], output: Output) -> int:
     if reports[-1].interrupted and not reports[-1].notes:  # by Ctrl-C, not by --fail-fast
         count = sum(len(report.outcomes) for report in reports)
-        note(f"[interrupted with {plural(count, 'run')} done]", fg="yellow")
-        return INTERRUPTED
+        cli.note(f"[interrupted with {plural(count, 'run')} done]", fg="yellow")
+        return cli.INTERRUPTED
     code = output.code(ok=all(report.ok for report in reports))
     counting = [each for report in reports for each in report.outcomes if each.status.counts]
-    if code == FINDINGS and counting and all(map(_reached_no_model, counting)):
-        note("[no model could be reached]", fg="red")
-        return INFRASTRUCTURE
+    if code == cli.FINDINGS and counting and all(map(_reached_no_model, counting)):
+        cli.note("[no model could be reached]", fg="red")
+        return cli.INFRASTRUCTURE
     return code
 
 
@@ -184,7 +156,7 @@ class _Job:
     """One suite to run, with the options of the command."""
 
     def __init__(self, suite: FluentEvalSuite, options: dict[str, Any], *, label: str) -> None:
-        self._label = label
+        self._label, self._options = label, options
         path: str | None = options["baseline"]
         self._baseline_path = None if path is None else with_suite(path, label)
         self._baseline = self._load_baseline(update=options["update_baseline"])
@@ -203,58 +175,53 @@ class _Job:
             given["cache"] = ResponseCache(options["cache"], options["cache_mode"])
         if options["journal"]:
             given["journal"] = with_suite(options["journal"], label)
-        self._options = cast("RunOptions", given)
+        self._given = cast("RunOptions", given)
 
     def _load_baseline(self, *, update: bool) -> FluentEvalReport | None:
-        if self._baseline_path is None:
+        path = self._baseline_path
+        if path is None or (update and not Path(path).exists()):
             return None
-        try:
-            return FluentEvalReport.load(self._baseline_path)
-        except EvalFileError as error:
-            if not isinstance(error.__cause__, FileNotFoundError):
-                raise
-            if update:
-                return None
+        if not Path(path).exists():
             raise EvalFileError(
-                "there is no baseline", path=self._baseline_path, help="write it: --update-baseline"
-            ) from error
+                "there is no baseline", path=path, help="write it: --update-baseline"
+            )
+        return FluentEvalReport.load(path)
 
     def check(self) -> None:
         """Check everything that the suite names, and that there is a key for Gemini."""
-        self.suite.check(**self._options)
+        self.suite.check(**self._given)
         given = self.suite.pipeline
         root = given.to_ir() if hasattr(given, "to_ir") and not isinstance(given, type) else given
         if isinstance(root, Node):
-            require_credentials(root)
+            cli.require_credentials(root)
 
-    def run(self, *, on: bool) -> FluentEvalReport:
-        """Run the suite; what is done when Ctrl-C stops it becomes the report."""
-        display = _ProgressDisplay(self.suite.name, on=on)
-        run = SuiteRun(self.suite, {**self._options, "progress": display})
+    def run(self, output: Output) -> FluentEvalReport:
+        """Run the suite, write and print; what is done when Ctrl-C stops it becomes the report."""
+        options, path = self._options, self._baseline_path
+        display = _ProgressDisplay(
+            self.suite.name, on=not (options["quiet"] or options["no_progress"])
+        )
+        run = SuiteRun(self.suite, {**self._given, "progress": display})
         try:
             with display.shown(), redirect_stdout(sys.stderr):  # tools may print
-                return run_interruptible(run.report())
+                report = common.run_interruptible(run.report())
         except KeyboardInterrupt:
-            return run.interrupted_report()
-
-    def finish(self, report: FluentEvalReport, output: Output, options: dict[str, Any]) -> None:
-        """Write the files that were asked for, and print the report."""
+            report = run.interrupted_report()
         output.write_report(report, self._baseline, self._label)
         if options["adk_results"] is not None:
             agent = Path(options["adk_results"]).resolve()
-            try:
+            with output.noted():
                 report.save_adk_results(agent.parent, agent.name)
-            except EvalFileError as error:
-                output.fail(str(error))
-        if options["update_baseline"] and self._baseline_path is not None:
+        if options["update_baseline"] and path is not None:
             if report.interrupted or report.counts[Status.ERROR]:
-                note(f"[{self._baseline_path} is unchanged: the run has errors]", fg="yellow")
+                cli.note(f"[{path} is unchanged: the run has errors]", fg="yellow")
             else:
-                output.save(self._baseline_path, report.to_json)
+                output.save(path, report.to_json)
         output.say_report(report, quiet=options["quiet"])
         if self._baseline is not None and not options["quiet"]:
-            output.say(["\ncompared with the baseline:"])
-            output.say(comparison_lines(report.compare(self._baseline), plain_line))
+            comparison = document("comparison.md.j2", made=report.compare(self._baseline))
+            output.say(["\ncompared with the baseline:", comparison.rstrip()])
+        return report
 
 
 # --- progress ------------------------------------------------------------------------------------
@@ -283,16 +250,16 @@ class _ProgressDisplay:
         outcome, done, total = progress.outcome, progress.done, progress.total
         self._counts[outcome.status] += 1
         counts = ", ".join(f"{count:,} {status}" for status, count in self._counts.items())
-        missed = outcome_line(outcome) if outcome.status in {"failed", "error"} else None
+        missed = [outcome_line(outcome)] if outcome.status in {"failed", "error"} else []
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, counts=counts)
-            if missed is not None:
-                self._bar.console.print(missed, markup=False, highlight=False, soft_wrap=True)
+            for each in missed:
+                self._bar.console.print(each, markup=False, highlight=False, soft_wrap=True)
         elif self._on:
-            if missed is not None:
-                click.echo(missed, err=True)
             if done * _UPDATES // total > (done - 1) * _UPDATES // total:
-                click.echo(f"{self._title}: {done:,} of {total:,} runs, {counts}", err=True)
+                missed.append(f"{self._title}: {done:,} of {total:,} runs, {counts}")
+            for each in missed:
+                click.echo(each, err=True)
 
 
 def _bar() -> Bar:

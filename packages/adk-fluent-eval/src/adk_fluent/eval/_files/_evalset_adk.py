@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from google.adk.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
 from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_pydantic_schema
-from pydantic import ValidationError
 
 from adk_fluent.eval._cases._turn import Turn, UserSimulation
-from adk_fluent.eval._files._content_adk import answer_text, text_or_content, tool_calls
-from adk_fluent.eval._files._data import SUITE_FIELDS, SuiteData, case_data, suite_data
-from adk_fluent.eval._files._eval_case_adk import invalid, simulation_from, to_eval_case
-from adk_fluent.eval._files._reader import Reader, Registry
+from adk_fluent.eval._files import _codec as codec
+from adk_fluent.eval._files._cases_adk import UNKNOWN, simulation_from, to_eval_case
+from adk_fluent.eval._files._codec import Reader, Registry, SuiteData
 from adk_fluent.eval._files._results_adk import set_id
-from adk_fluent.eval._files._source import At, Source, read_json, write_whole
+from adk_fluent.eval._files._session_adk import answer_text, text_or_content, tool_calls
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._metrics import METRICS, TRAJECTORY
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_rubrics import Rubric
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._cases._suite import Suite
+    from adk_fluent.extend import At
 
 
 _BLOCK: Final = "adk_fluent"
@@ -48,35 +49,33 @@ _MATCHES: Final = ("exact", "in_order", "any_order")  # in the order of ADK's en
 # --- writing -------------------------------------------------------------------------------------
 
 
-def to_eval_set(data: SuiteData, app_name: str = _APP) -> EvalSet:
+def to_eval_set(suite: Suite, app_name: str = _APP) -> EvalSet:
     """Return the eval set of a suite."""
-    name = str(data.fields["name"])
+    user = suite.simulation
     return EvalSet(
-        eval_set_id=set_id(name),
-        name=name,
-        description=data.fields.get("description") or None,
+        eval_set_id=set_id(suite.name),
+        name=suite.name,
+        description=suite.description or None,
         # each case has a user of its own: no case sees what another writes for the user
         eval_cases=[
-            to_eval_case(
-                case, app_name=app_name, user_id=case.name, simulation=data.fields.get("simulation")
-            )
-            for case in data.cases
+            to_eval_case(case, app_name=app_name, user_id=case.name, simulation=user)
+            for case in suite.cases
         ],
     )
 
 
 def write_eval_set(
-    data: SuiteData, path: str | os.PathLike[str], config_path: str | os.PathLike[str] | None
+    suite: Suite, path: str | os.PathLike[str], config_path: str | os.PathLike[str] | None
 ) -> None:
     """Write a suite as an eval set, and its metrics as ADK's configuration."""
-    cases = {case.name: case_data(case) for case in data.cases}
-    block = {"schema": _SCHEMA, **suite_data(data), "cases": cases}
+    cases = {case.name: codec.case_data(case) for case in suite.cases}
+    block = {"schema": _SCHEMA, **codec.suite_data(suite), "cases": cases}
     folder = Path(path).resolve().parent
     is_agent = any((folder / name).is_file() for name in _AGENT_FILES)
-    held = _dumped(to_eval_set(data, folder.name if is_agent else _APP))
+    held = _dumped(to_eval_set(suite, folder.name if is_agent else _APP))
     if config_path is not None:
-        write_whole(config_path, [_json(_config(data))])
-    write_whole(path, [_json({**held, _BLOCK: block})])
+        Source.write(config_path, [_json(_config(suite))])
+    Source.write(path, [_json({**held, _BLOCK: block})])
 
 
 def _dumped(model: EvalSet | EvalCase) -> dict[str, Any]:
@@ -87,23 +86,30 @@ def _json(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def _config(data: SuiteData) -> dict[str, Any]:
+def _config(suite: Suite) -> dict[str, Any]:
     """ADK's configuration of the metrics.
 
     ADK compares trajectories in one way for the whole set: exactly if the cases differ, and with
     arguments only if every call names some.
     """
-    every = [turn.trajectory for case in data.cases for turn in case.turns]
+    every = [turn.trajectory for case in suite.cases for turn in case.turns]
     compared = [calls for calls in every if calls is not None]
     criteria: dict[str, Any] = {}
-    names: list[str] = [*([TRAJECTORY] if compared else []), *data.fields["metrics"]]
+    names: list[str] = [*([TRAJECTORY] if compared else []), *suite.metrics]
     for name in dict.fromkeys(names):
-        if name in METRICS and METRICS[name].threshold is not None:
-            criteria[name] = data.fields["thresholds"].get(name, METRICS[name].threshold)
-            if METRICS[name].by == "judge":
-                criteria[name] = _judged(data, name, criteria[name])
+        metric = METRICS.get(name)
+        if metric is None or metric.threshold is None:
+            continue
+        criteria[name] = suite.thresholds.get(name, metric.threshold)
+        if metric.by == "judge":
+            named = isinstance(suite.judge_model, str)
+            options: dict[str, Any] = {"judge_model": suite.judge_model} if named else {}
+            options |= {"num_samples": suite.judge_samples}
+            criteria[name] = {"threshold": criteria[name], "judge_model_options": options}
+            if metric.needs == "rubrics":  # each case has its rubrics; ADK wants some here
+                criteria[name]["rubrics"] = []
     if compared:
-        asked = {case.trajectory_match for case in data.cases}
+        asked = {case.trajectory_match for case in suite.cases}
         match = asked.pop() if len(asked) == 1 else "exact"
         criteria[TRAJECTORY] = {
             "threshold": criteria[TRAJECTORY],
@@ -111,16 +117,6 @@ def _config(data: SuiteData) -> dict[str, Any]:
             "ignore_args": not all(call.args for calls in compared for call in calls),
         }
     return {"criteria": criteria}
-
-
-def _judged(data: SuiteData, name: str, threshold: float) -> dict[str, Any]:
-    """The criterion of a metric that a model judges."""
-    options: dict[str, Any] = {"num_samples": data.fields.get("judge_samples") or 5}
-    if (model := data.fields.get("judge_model")) is not None:
-        options["judge_model"] = model
-    made: dict[str, Any] = {"threshold": threshold, "judge_model_options": options}
-    # each case has its rubrics; ADK wants some in the criterion
-    return made | ({"rubrics": []} if METRICS[name].needs == "rubrics" else {})
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -135,21 +131,19 @@ def read_eval_set(
     if isinstance(source, EvalSet):
         eval_set, block, place = source, {}, Source(f"EvalSet {source.eval_set_id!r}")
     else:
-        place, raw = read_json(source)
+        place, raw = Source.read_json(source)
         eval_set, block = _parsed(place, raw)
         beside = Path(source).with_name(_CONFIG)
         if config_path is None and not block and beside.is_file():
             config_path = beside
     reader, own = Reader(place, registry), place.mapping((_BLOCK, "cases"), block.get("cases", {}))
-    known = (*SUITE_FIELDS, "schema", "cases")
+    known = (*codec.SUITE_FIELDS, "schema", "cases")
     place.mapping((_BLOCK,), block, known, f"the block {_BLOCK!r}")
     for name in own.keys() - {each.eval_id for each in eval_set.eval_cases}:  # as of a renamed case
-        raise place.error(
-            (_BLOCK, "cases", name),
-            f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases",
-            help="give it the same id in both, or remove it from the block",
-        )
-    fields = reader.suite((_BLOCK,), block)
+        what = f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases"
+        help = "give it the same id in both, or remove it from the block"
+        raise place.error((_BLOCK, "cases", name), what, help=help)
+    fields = reader.fields((_BLOCK,), block, codec.SUITE_FIELDS)
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
     cases = reader.distinct(
@@ -185,10 +179,7 @@ def _parsed(source: Source, raw: Any) -> tuple[EvalSet, dict[str, Any]]:
         value = {"eval_set_id": name, "eval_cases": [value]}
     elif "eval_cases" not in value and "evalCases" not in value:
         raise source.error((), "not an eval set of ADK: it has no eval_cases")
-    try:
-        return EvalSet.model_validate_json(json.dumps(value)), block
-    except ValidationError as error:
-        raise invalid(source, (), error) from None
+    return source.validated(EvalSet, value, unknown=UNKNOWN), block
 
 
 def _case(
@@ -244,7 +235,7 @@ def _turn(invocation: Invocation) -> dict[str, Any]:
 
 def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
     """A suite with the metrics of ADK's configuration."""
-    source, raw = read_json(path)
+    source, raw = Source.read_json(path)
     config = source.mapping((), raw)
     if "criteria" not in config:
         raise source.error(("criteria",), "not a configuration of ADK: it has no criteria")
@@ -253,23 +244,19 @@ def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
     match, ignore_args = "", False
     fields = dict(data.fields)
     for name, value in criteria.items():
-        if not isinstance(value, dict):
-            thresholds[name] = value
-            continue
-        given = cast("dict[str, Any]", value)
+        given = cast("dict[str, Any]", value) if isinstance(value, dict) else {"threshold": value}
         if "threshold" in given:
             thresholds[name] = given["threshold"]
         judge: Any = given.get("judge_model_options", given.get("judgeModelOptions")) or {}
         fields["judge_model"] = judge.get("judge_model", fields.get("judge_model"))
         fields["judge_samples"] = judge.get("num_samples", fields.get("judge_samples"))
-        if name == TRAJECTORY:
+        if name == TRAJECTORY and value is given:
             match = given.get("match_type", given.get("matchType", "exact"))
             match = _MATCHES[match] if match in (0, 1, 2) else str(match).lower()
             ignore_args = bool(given.get("ignore_args", given.get("ignoreArgs")))
             if match not in _MATCHES:
-                raise source.error(
-                    ("criteria", name, "match_type"), f"unknown match_type {match!r}"
-                )
+                at = ("criteria", name, "match_type")
+                raise source.error(at, f"unknown match_type {match!r}")
     if not any(turn.trajectory is not None for case in data.cases for turn in case.turns):
         criteria.pop(TRAJECTORY, None)  # ADK skips it; here, a metric without a case is refused
         thresholds.pop(TRAJECTORY, None)
@@ -283,12 +270,10 @@ def _matched(case: FluentCase, match: str, *, ignore_args: bool) -> FluentCase:
     """A case whose trajectories are compared as ADK's configuration says."""
     changed = replace(case, trajectory_match=cast("Any", match or case.trajectory_match))
     if ignore_args:
-        turns = [
-            replace(turn, expected_trajectory=[call.name for call in turn.trajectory])
-            if turn.trajectory is not None
-            else turn
-            for turn in case.turns
-        ]
+        turns = [*case.turns]
+        for turn in turns:
+            if (calls := turn.trajectory) is not None:
+                turn.expected_trajectory = [call.name for call in calls]
         changed.input = turns
         changed.expected_trajectory = changed.reference_response = None
         changed.expected_response_contains = None

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.sessions.session import Session
 from google.genai.types import Content
 
-from adk_fluent.eval._arguments import require_type
-from adk_fluent.eval._cases._turn import Turn
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._content_adk import answer_text, text_or_content, tool_calls
+from adk_fluent.eval._cases._turn import ToolCall, Turn
+from adk_fluent.eval._errors import EvalError, require_type
 from adk_fluent.extend import is_journal_key, to_agent_event
 from adk_fluent.protocol import RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from google.adk.events.event import Event
+    from google.genai.types import FunctionCall
 
     from adk_fluent.protocol import AgentEvent, Pending
+
 
 _USER: Final = "user"
 _REQUEST: Final = "adk_request_"  # how ADK asks the user; not a tool
@@ -47,11 +47,9 @@ def captured(session: Session) -> dict[str, Any]:
             runs[-1].append(to_agent_event(event))
             _expect(turns[-1], event)
     if not turns:
-        raise EvalError(
-            f"the user says nothing in session {session.id!r}",
-            found=f"{len(session.events)} events",
-            help="load the session with its events",
-        )
+        what = f"the user says nothing in session {session.id!r}"
+        help = "load the session with its events"
+        raise EvalError(what, found=f"{len(session.events)} events", help=help)
     for turn, run in zip(turns, runs, strict=True):
         ended = RunResult(run).status
         turn.expected_status = ended if ended in _EXPECTED else None
@@ -115,3 +113,30 @@ def _expect(turn: Turn, event: Event) -> None:
     turn.expected_trajectory = [*(turn.expected_trajectory or ()), *tool_calls(calls)]
     if event.is_final_response() and (text := answer_text(event.content)):
         turn.reference_response = text
+
+
+# --- contents ------------------------------------------------------------------------------------
+
+
+def text_or_content(content: Content) -> str | Content:
+    """Return the text of a Content that is one text and nothing else, or the Content."""
+    parts = content.parts or []
+    if len(parts) == 1 and parts[0].text:
+        held = {name for name in parts[0].model_fields_set if getattr(parts[0], name) is not None}
+        if held == {"text"}:
+            return parts[0].text
+    return content
+
+
+def answer_text(content: Content | None) -> str:
+    """Return the text of an answer, without thoughts."""
+    parts = (content.parts if content else None) or []
+    return "".join(part.text for part in parts if part.text and not part.thought)
+
+
+def tool_calls(calls: Sequence[FunctionCall]) -> list[str | ToolCall]:
+    """Return calls as a case expects them."""
+    return [
+        ToolCall(each.name or "", dict(each.args)) if each.args else each.name or ""
+        for each in calls
+    ]

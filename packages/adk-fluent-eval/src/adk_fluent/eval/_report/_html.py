@@ -6,16 +6,13 @@ import base64
 import hashlib
 import json
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.eval import _text
 from adk_fluent.eval._outcome import CaseOutcome, MetricStatus, Status
-from adk_fluent.eval._report._compare import comparison_lines
-from adk_fluent.eval._report._lines import plain_line
+from adk_fluent.eval._report._documents import document, environment, plain_line
 from adk_fluent.eval._text import clean, shorten
 
 if TYPE_CHECKING:
@@ -23,13 +20,11 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._report._figures import ReportFigures
 
-_PACKAGE: Final = "adk_fluent.eval._report"
+_PACKAGE, _TEMPLATE = "adk_fluent.eval._report", "report.html.j2"
 _LONG, _SHORT = 20_000, 200  # characters of a text, with and without room
 _ROOM: Final = 40_000_000  # characters of transcripts in a page
 _ROOM_OF_RUN: Final = 1_000_000
 _ITEMS: Final = 200  # of a list
-#: Functions of `_text` that the template uses.
-_FIGURES: Final = ("percent", "interval", "seconds", "dollars", "measured", "plural")
 _BINS: Final = 20
 #: Each status, the worst first, with its sign.
 _SIGNS: Final = {
@@ -41,7 +36,6 @@ _SIGNS: Final = {
 }
 _WORST_FIRST: Final = list(_SIGNS)
 _MET: Final = {MetricStatus.PASSED: "✓", MetricStatus.FAILED: "✗", MetricStatus.NOT_EVALUATED: "!"}
-_SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> Iterator[str]:
@@ -51,21 +45,13 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
         report: What is shown.
         baseline: What it is compared with; None is the report's own baseline.
     """
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  # slow to import
-
-    source = files(_PACKAGE).joinpath("report.html.j2").read_text("utf-8")
-    script = _SCRIPT.search(source)
-    assert script is not None  # noqa: S101  # of the template
     page = _Page(report, report.baseline if baseline is None else baseline)
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    filters: dict[str, Any] = environment.filters
-    filters |= {"text": page.text, "json": page.json, "some": page.some, "line": plain_line}
-    filters |= {name: getattr(_text, name) for name in _FIGURES}
-    digest = hashlib.sha256(script[1].encode()).digest()
-    return environment.from_string(source).generate(
-        page=page, report=report, script_hash=base64.b64encode(digest).decode()
+    made = environment(page.text, json=page.json, some=page.some, line=plain_line)
+    source = files(_PACKAGE).joinpath(_TEMPLATE).read_text("utf-8")
+    script = source.partition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return made.get_template(_TEMPLATE).generate(
+        page=page, report=report, script_hash=digest, signs=_SIGNS, met=_MET
     )
 
 
@@ -107,29 +93,6 @@ def histogram(values: Iterable[float | None], mark: float | None, unit: str) -> 
 
 
 @dataclass(slots=True)
-class Run:
-    """What the page shows of one run beside its outcome.
-
-    Attributes:
-        outcome: The run.
-        sign: The sign of its status.
-        tags: Numbers of its tags.
-        missed: Numbers of the metrics that it does not reach.
-        change: ``regressed``, ``improved`` or ``added`` since the baseline; or empty.
-        flaky: Whether the case passed in another run, or failed there.
-        before: The same run in the baseline.
-    """
-
-    outcome: CaseOutcome
-    sign: str
-    tags: list[int]
-    missed: list[int]
-    change: str
-    flaky: bool
-    before: CaseOutcome | None
-
-
-@dataclass(slots=True)
 class _Page:
     """What the template asks for."""
 
@@ -140,12 +103,17 @@ class _Page:
     cut: bool = False
     lines: list[str] = field(default_factory=list[str])
     changes: dict[str, str] = field(default_factory=dict[str, str])
+    before: dict[tuple[str, int], CaseOutcome] = field(
+        default_factory=dict[tuple[str, int], CaseOutcome]
+    )
 
     def __post_init__(self) -> None:
         if self.baseline is None:
             return
         compared = self.report.compare(self.baseline)
-        self.lines = [each.removeprefix("- ") for each in comparison_lines(compared, plain_line)]
+        self.before = {each.key: each for each in self.baseline.outcomes}
+        lines = document("comparison.md.j2", made=compared).splitlines()
+        self.lines = [each.removeprefix("- ") for each in lines]
         self.changes = dict.fromkeys(compared.added, "added")
         self.changes |= {each.id: "improved" for each in compared.improved}
         self.changes |= {each.id: "regressed" for each in compared.regressed}
@@ -177,19 +145,11 @@ class _Page:
         return histogram((each.duration_s for each in self.report.outcomes), None, "s")
 
     @property
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[CaseOutcome]:
         """The runs, those that did not pass first: to them belongs the room."""
-        tags = {name: n for n, name in enumerate(self.report.per_tag)}
-        metrics = {name: n for n, name in enumerate(self.report.per_metric)}
-        before = {each.key: each for each in self.baseline.outcomes} if self.baseline else {}
-        flaky = set(self.report.flaky)
         for each in sorted(self.report.outcomes, key=lambda it: _WORST_FIRST.index(it.status)):
             self._left_of_run = _ROOM_OF_RUN
-            own = [tags[tag] for tag in dict.fromkeys(each.tags)]
-            missed = [score.name for score in each.scores if not score.ok]
-            numbers = [metrics[name] for name in missed if name in metrics]
-            change, known = self.changes.get(each.id, ""), before.get(each.key)
-            yield Run(each, _SIGNS[each.status], own, numbers, change, each.id in flaky, known)
+            yield each
 
     @property
     def full(self) -> bool:
@@ -221,11 +181,6 @@ class _Page:
         """Return the first items of a list."""
         self.cut |= len(values) > _ITEMS
         return list(values[:_ITEMS])
-
-    @staticmethod
-    def met(status: MetricStatus) -> str:
-        """Return the sign of a metric's status."""
-        return _MET.get(status, "·")
 
     def share(self, value: float | None, of: float | None = 1.0) -> float:
         """Return a score's place on a scale of 0 to `of`, in percent."""

@@ -10,12 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._source import At, Source, read_json
-from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._outcome import RECORDS, CaseOutcome
-from adk_fluent.eval._text import encodable
-from adk_fluent.eval._values import defaults_of, plain
-from adk_fluent.extend import describe
+from adk_fluent.eval._files._source import Source
+from adk_fluent.eval._outcome import RECORDS, CaseOutcome, defaults_of
+from adk_fluent.eval._report._figures import Gate
+from adk_fluent.eval._text import encodable, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +92,7 @@ def _record(value: Any) -> Any:
 
 def read_report(report: type[_R], path: str | PathLike[str]) -> _R:
     """Return the report in a file."""
-    source, value = read_json(path)
+    source, value = Source.read_json(path)
     data = source.mapping((), value)
     head = source.mapping(("adk_fluent",), data.pop("adk_fluent", {}))
     data.pop("summary", None)
@@ -105,23 +103,8 @@ def read_report(report: type[_R], path: str | PathLike[str]) -> _R:
     for name, kind in _FIELDS.items():
         if name not in data:
             raise source.error((name,), f"a report has no {name}")
-        data[name] = validated(kind, json.dumps(data[name]), source, (name,))
+        data[name] = source.validated(kind, data[name], (name,), strict=True)
     try:
         return report(**data)
     except EvalError as error:  # two outcomes of one run
         raise source.error(("outcomes",), error.what) from error
-
-
-def validated(kind: Any, text: str, source: Source, at: At) -> Any:
-    """Return the value of a JSON text as a type."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
-
-    try:
-        return TypeAdapter(kind).validate_json(text, strict=True)
-    except (ValidationError, EvalError) as error:
-        if isinstance(error, EvalError):  # of a gate
-            raise source.error(at, error.what, found=error.found) from error
-        first, *more = error.errors(include_url=False, include_context=False)
-        found = "nothing" if first["type"] == "missing" else describe(first["input"])
-        what = f"{first['msg']}{f', and {len(more):,} more' if more else ''}"
-        raise source.error((*at, *first["loc"]), what, found=found) from None

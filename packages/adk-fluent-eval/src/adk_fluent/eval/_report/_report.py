@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
+from adk_fluent.eval._report._documents import Escape, document, escaped, plain_line
 from adk_fluent.eval._report._figures import ReportFigures
+from adk_fluent.eval._report._html import html_page
+from adk_fluent.eval._report._json import read_report, report_chunks
+from adk_fluent.eval._report._statistics import mean
 from adk_fluent.eval._text import interval, one_line, percent, plural
 
 if TYPE_CHECKING:
@@ -55,18 +61,14 @@ class FluentEvalReport(ReportFigures):
         lines = [outcome_line(each) for each in missed[:_LISTED]]
         if (more := len(missed) - _LISTED) > 0:
             lines.append(f"and {more:,} more")
-        raise EvalFailedError(
-            f"suite {self.suite!r} did not pass: {'; '.join(reasons)}",
-            found="\n    ".join(lines),
-            help="the report has every case and reason; save it with .save(path)",
-        )
+        what = f"suite {self.suite!r} did not pass: {'; '.join(reasons)}"
+        help = "the report has every case and reason; save it with .save(path)"
+        raise EvalFailedError(what, found="\n    ".join(lines), help=help)
 
     # --- formats -------------------------------------------------------------------------------
 
     def to_json(self) -> str:
         """Return the whole report as JSON."""
-        from adk_fluent.eval._report._json import report_chunks  # noqa: PLC0415  # rarely needed
-
         return "".join(report_chunks(self))
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -75,10 +77,7 @@ class FluentEvalReport(ReportFigures):
         Raises:
             EvalFileError: The file cannot be written.
         """
-        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # rarely needed
-        from adk_fluent.eval._report._json import report_chunks  # noqa: PLC0415  # rarely needed
-
-        write_whole(path, report_chunks(self))
+        Source.write(path, report_chunks(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FluentEvalReport:
@@ -87,8 +86,6 @@ class FluentEvalReport(ReportFigures):
         Raises:
             EvalFileError: The file is missing, broken, or of a newer version.
         """
-        from adk_fluent.eval._report._json import read_report  # noqa: PLC0415  # imports pydantic
-
         return read_report(cls, path)
 
     def save_adk_results(self, agents_dir: str | PathLike[str], app_name: str) -> list[Path]:
@@ -121,23 +118,22 @@ class FluentEvalReport(ReportFigures):
         if not reports or len({each.suite for each in reports}) > 1:
             suites = ", ".join(dict.fromkeys(each.suite for each in reports)) or "no report"
             raise EvalError("merge() takes the reports of one suite", found=suites)
-        first = reports[0]
-        versions = dict.fromkeys(each.adk_version for each in reports)
-        outcomes = [outcome for each in reports for outcome in each.outcomes]
-        return cls(
-            *(outcomes, first.suite, first.gate, first.metrics, first.engine, ", ".join(versions)),
-            min(each.started_at for each in reports),
-            max(each.duration_s for each in reports),
-            list(dict.fromkeys(note for each in reports for note in each.notes)),
-            any(each.interrupted for each in reports),
+        return dataclasses.replace(
+            reports[0],
+            outcomes=[outcome for each in reports for outcome in each.outcomes],
+            adk_version=", ".join(dict.fromkeys(each.adk_version for each in reports)),
+            started_at=min(each.started_at for each in reports),
+            duration_s=max(each.duration_s for each in reports),
+            notes=list(dict.fromkeys(note for each in reports for note in each.notes)),
+            interrupted=any(each.interrupted for each in reports),
             saved_regressions=[line for each in reports for line in each.regressions],
+            baseline=None,
+            adk_results={},
         )
 
     def to_markdown(self) -> str:
         """Return a summary as Markdown, with texts of models escaped."""
-        from adk_fluent.eval._report._markdown import report_page  # noqa: PLC0415  # rarely needed
-
-        return report_page(self)
+        return document("report.md.j2", escaped, report=self)
 
     def to_html(
         self, path: str | PathLike[str], *, baseline: FluentEvalReport | None = None
@@ -155,16 +151,11 @@ class FluentEvalReport(ReportFigures):
             EvalFileError: The file cannot be written.
             EvalError: The baseline is not a report.
         """
-        from adk_fluent.eval._files._source import write_whole  # noqa: PLC0415  # rarely needed
-        from adk_fluent.eval._report._html import html_page  # noqa: PLC0415  # rarely needed
-
-        write_whole(path, html_page(self, baseline))
+        Source.write(path, html_page(self, baseline))
 
     def to_junit(self) -> str:
         """Return JUnit XML with a test case for each run."""
-        from adk_fluent.eval._report._junit import junit  # noqa: PLC0415  # imports xml
-
-        return junit(self)
+        return document("junit.xml.j2", report=self)
 
     def __repr__(self) -> str:
         return (
@@ -174,11 +165,9 @@ class FluentEvalReport(ReportFigures):
         )
 
 
-def document(report: FluentEvalReport, form: str, baseline: FluentEvalReport | None = None) -> str:
+def in_form(report: FluentEvalReport, form: str, baseline: FluentEvalReport | None = None) -> str:
     """Return a report as ``json``, ``junit``, ``markdown`` or ``html``."""
     if form == "html":
-        from adk_fluent.eval._report._html import html_page  # noqa: PLC0415  # rarely needed
-
         return "".join(html_page(report, baseline))
     makers = {"json": report.to_json, "junit": report.to_junit, "markdown": report.to_markdown}
     return makers[form]()
@@ -190,3 +179,43 @@ def outcome_line(outcome: CaseOutcome) -> str:
     run = f" (run {outcome.run})" if outcome.run > 1 else ""
     why = f": {one_line(reason, _LINE)}" if reason else ""
     return f"{outcome.status} {one_line(outcome.id, 80)}{run}{why}"
+
+
+class ModelMatrix(dict[str, FluentEvalReport]):
+    """The report of each model, by the model's name; see `FluentEvalSuite.matrix`."""
+
+    @property
+    def differing(self) -> dict[str, list[str]]:
+        """Case to the models with which all its runs passed, for cases where models differ."""
+        passed: dict[str, dict[str, bool]] = {}
+        for model, report in self.items():
+            for each in report.outcomes:
+                if each.status.counts:
+                    known = passed.setdefault(each.id, {})
+                    known[model] = known.get(model, True) and each.passed
+        return {
+            id: [model for model, ok in by_model.items() if ok]
+            for id, by_model in passed.items()
+            if len(set(by_model.values())) > 1
+        }
+
+    def to_markdown(self) -> str:
+        """Return the comparison table as Markdown."""
+        return self._document(escaped)
+
+    def __str__(self) -> str:
+        return self._document(plain_line).rstrip()
+
+    def _document(self, text: Escape) -> str:
+        metrics = list(dict.fromkeys(name for each in self.values() for name in each.per_metric))
+        return document("matrix.md.j2", text, matrix=self, metrics=metrics, took=_duration)
+
+    def __repr__(self) -> str:
+        rates = (f"{model} {percent(report.pass_rate)}" for model, report in self.items())
+        return f"<ModelMatrix: {', '.join(rates)}>"
+
+
+def _duration(report: FluentEvalReport) -> float | None:
+    """Mean seconds of the runs that count."""
+    took = [each.duration_s for each in report.outcomes if each.status.counts]
+    return mean(took) if took else None

@@ -9,20 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
-from google.adk.evaluation.base_eval_service import (
-    EvaluateConfig,
-    EvaluateRequest,
-    InferenceConfig,
-    InferenceRequest,
-)
+from google.adk.evaluation import base_eval_service as adk_service
 from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
 from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import Turn, text_of
-from adk_fluent.eval._checks._observation import Observation
-from adk_fluent.eval._files._eval_case_adk import to_eval_case
+from adk_fluent.eval._checks._checks import Observation
+from adk_fluent.eval._files._cases_adk import to_eval_case
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import CaseService, LightEvalService
@@ -31,8 +26,7 @@ from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
 from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._text import replace_secrets
-from adk_fluent.eval._values import error_line, plain
+from adk_fluent.eval._text import error_line, plain, replace_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -42,8 +36,9 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.eval._cases._judge import FluentJudge
-    from adk_fluent.eval._running._cache import ResponseCache
-    from adk_fluent.eval._running._options import RunOptions, Suite
+    from adk_fluent.eval._cases._suite import Suite
+    from adk_fluent.eval._running._kept import ResponseCache
+    from adk_fluent.eval._running._options import RunOptions
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -159,8 +154,8 @@ class CaseRun:
         planned = settings.plan.of(self._case)
         parts = (app, self._case, case, outcome.session_id, recorder, user, planned)
         service = engine(*parts, self._compute, services)
-        request = InferenceRequest(
-            app_name=name, eval_set_id=_SET, inference_config=InferenceConfig()
+        request = adk_service.InferenceRequest(
+            app_name=name, eval_set_id=_SET, inference_config=adk_service.InferenceConfig()
         )
         with replace_tools(self._mocks), replace_models(models):
             [inference] = [each async for each in service.perform_inference(request)]
@@ -175,8 +170,10 @@ class CaseRun:
             outcome.error = "the run gave no events"
         if outcome.error is not None:
             return None
-        config = EvaluateConfig(eval_metrics=service.metrics)
-        evaluation = EvaluateRequest(inference_results=[inference], evaluate_config=config)
+        config = adk_service.EvaluateConfig(eval_metrics=service.metrics)
+        evaluation = adk_service.EvaluateRequest(
+            inference_results=[inference], evaluate_config=config
+        )
         self.seen.invocations = inference.inferences or []
         self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]

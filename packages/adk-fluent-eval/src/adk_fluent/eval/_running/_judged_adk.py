@@ -26,10 +26,10 @@ from google.adk.models.registry import LLMRegistry
 from google.genai import types
 
 from adk_fluent.eval._checks._checks import scored
-from adk_fluent.eval._files._eval_case_adk import scenario_of
+from adk_fluent.eval._files._cases_adk import scenario_of
 from adk_fluent.eval._metrics import METRICS, Metric, PrebuiltMetrics
 from adk_fluent.eval._outcome import Finding, MetricScore
-from adk_fluent.eval._values import error_line, shown
+from adk_fluent.eval._text import error_line, shown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
     from adk_fluent.eval._cases._turn import UserSimulation
-    from adk_fluent.eval._checks._observation import Observation
+    from adk_fluent.eval._checks._checks import Observation
     from adk_fluent.eval._running._models_adk import Models
     from adk_fluent.eval._running._plan import PlannedMetric
 
@@ -101,7 +101,7 @@ class JudgeModel(BaseLlm):
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
+    ) -> AsyncGenerator[LlmResponse]:
         """Ask the judge model of the metric that is computed."""
         hearing = _HEARING.get()
         text = "" if hearing is None else await hearing.ask(llm_request)

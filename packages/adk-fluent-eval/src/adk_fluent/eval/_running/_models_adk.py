@@ -19,10 +19,10 @@ from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import UserSimulation, text_of
 from adk_fluent.eval._errors import EvalFileError
-from adk_fluent.eval._files._content_adk import answer_text
+from adk_fluent.eval._files._session_adk import answer_text
 from adk_fluent.eval._outcome import CaseOutcome, Tokens
 from adk_fluent.eval._running._pace import TRIES, refusal_in, wait_before
-from adk_fluent.eval._values import error_line
+from adk_fluent.eval._text import error_line
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage, request_key
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._running._cache import ResponseCache
+    from adk_fluent.eval._running._kept import ResponseCache
 
 _TASK: Final = """\
 You simulate a user of an AI assistant. Write the user's next message, and nothing else.

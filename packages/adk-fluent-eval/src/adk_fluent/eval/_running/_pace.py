@@ -10,10 +10,10 @@ import asyncio
 import random
 import time
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from adk_fluent.errors import AgentReportedError, unwrap
-from adk_fluent.protocol import status_of
+from adk_fluent.protocol import retry_after, status_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -87,7 +87,7 @@ class Pace:
 
 def wait_before(error: BaseException, attempt: int) -> float | None:
     """Return the seconds to wait before asking again after a refusal; None to give up."""
-    wait = _told_wait(error)
+    wait = retry_after(error, time.time())
     if wait is None:
         wait = _FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)  # noqa: S311  # no secret
     return None if wait > _LONGEST_WAIT or attempt >= TRIES else wait
@@ -116,28 +116,3 @@ def _status(error: BaseException) -> int | None:
         return status_of(error)
     code = str(error.error_code)
     return int(code) if code.isascii() and code.isdigit() else _CODES.get(code)
-
-
-def _told_wait(error: BaseException) -> float | None:
-    """The seconds that a service asks to wait, in the header ``Retry-After`` or ``RetryInfo``."""
-    response: Any = getattr(error, "response", None)
-    headers: Any = getattr(response, "headers", None) or {}
-    details: Any = getattr(error, "details", None)
-    for _ in range(2):  # {"error": {"details": [...]}}
-        if isinstance(details, dict):
-            held = cast("dict[str, Any]", details)
-            details = held.get("error", held.get("details"))
-    told = [headers.get("retry-after")]
-    listed: list[Any] = cast("list[Any]", details) if isinstance(details, list) else []
-    told += [
-        str(cast("dict[str, Any]", each).get("retryDelay", "")).removesuffix("s")
-        for each in listed
-        if isinstance(each, dict)
-    ]
-    for each in told:
-        try:
-            if each and (seconds := float(each)) >= 0:
-                return seconds
-        except ValueError:  # a date
-            continue
-    return None

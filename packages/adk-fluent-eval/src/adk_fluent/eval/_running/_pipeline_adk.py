@@ -21,9 +21,8 @@ from google.adk.tools.base_toolset import BaseToolset
 from adk_fluent import ir
 from adk_fluent.backends import adk
 from adk_fluent.errors import AdkFluentError
-from adk_fluent.eval._arguments import check_known
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._values import error_line
+from adk_fluent.eval._errors import EvalError, check_known
+from adk_fluent.eval._text import error_line
 from adk_fluent.extend import added_tools, describe
 
 if TYPE_CHECKING:
@@ -156,11 +155,9 @@ def _call_factory(factory: Callable[[], Any]) -> Any:
     try:
         signature(factory).bind()
     except TypeError as error:
-        raise EvalError(
-            "the factory of the pipeline takes arguments",
-            found=f"{name}(): {error}",
-            help=f"pipeline=lambda: {name}(...)",
-        ) from None
+        what = "the factory of the pipeline takes arguments"
+        help = f"pipeline=lambda: {name}(...)"
+        raise EvalError(what, found=f"{name}(): {error}", help=help) from None
     except ValueError:  # a builtin without a signature
         pass
     try:
@@ -173,11 +170,9 @@ def _call_factory(factory: Callable[[], Any]) -> Any:
         ) from error
     if isinstance(made, Coroutine):
         cast("Coroutine[Any, Any, Any]", made).close()
-        raise EvalError(
-            "the factory of the pipeline is async",
-            found=f"async def {name}",
-            help=f"write def {name}, and open async resources as a Resource of the pipeline",
-        )
+        what = "the factory of the pipeline is async"
+        help = f"write def {name}, and open async resources as a Resource of the pipeline"
+        raise EvalError(what, found=f"async def {name}", help=help)
     return made
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import copy
 import logging
 import random
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field, replace
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
 
 from pydantic import Field
@@ -27,7 +25,7 @@ from adk_fluent.protocol import (
     SystemClock,
     ToolCall,
     classify,
-    status_of,
+    retry_after,
 )
 from adk_fluent.telemetry import count
 
@@ -161,7 +159,7 @@ class RetryMiddleware(BuiltIn):
 
     def _wait(self, error: Exception, delay: float) -> float | None:
         """Seconds to wait after an error; None when the service asks for too many."""
-        asked = retry_after(error, self.clock)
+        asked = retry_after(error, self.clock.now())
         if asked is None:
             return delay
         return None if asked > self.retry_after_max else max(asked, delay)
@@ -199,48 +197,6 @@ def _containers(value: Any) -> Any:
     if isinstance(value, list):
         return [_containers(each) for each in cast("list[Any]", value)]
     return value
-
-
-def retry_after(error: BaseException, clock: Clock) -> float | None:
-    """Seconds after which a service wants to be asked again; None when it does not say."""
-    said = getattr(error, "retry_after", None)
-    if isinstance(said, int | float):
-        return float(said)
-    response = getattr(error, "response", None)
-    headers: Any = getattr(response, "headers", None) or {}
-    for name in ("retry-after", "Retry-After"):
-        text = headers.get(name)
-        if text is not None:
-            return _seconds(str(text), clock)
-    return _retry_info(getattr(error, "details", None)) if status_of(error) is not None else None
-
-
-def _seconds(text: str, clock: Clock) -> float | None:
-    """What a header says: seconds, or a date."""
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - clock.now())
-    except ValueError:
-        return None
-
-
-def _retry_info(details: Any) -> float | None:
-    """What ``google.rpc.RetryInfo`` says, wherever it is in the error's details."""
-    waiting: list[Any] = [details]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            fields = cast("dict[str, Any]", each)
-            delay = fields.get("retryDelay")
-            if isinstance(delay, str) and re.fullmatch(r"\d+(\.\d+)?s", delay):
-                return float(delay[:-1])
-            waiting.extend(fields.values())
-        elif isinstance(each, list):
-            waiting.extend(cast("list[Any]", each))
-    return None
 
 
 #: `RetryMiddleware` by its short name.

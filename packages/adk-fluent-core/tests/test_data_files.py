@@ -1,0 +1,82 @@
+"""Files that people edit: what is refused, and where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adk_fluent.errors import DataFileError, UsageError
+from adk_fluent.extend import DataFile, to_yaml_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "what"),
+    [
+        ("a.yaml", "a: [", 1, "invalid YAML"),
+        ("a.yaml", "a: 1\na: 2", 2, "duplicate key 'a'"),
+        ("a.yaml", "1: 2", 1, "a key must be a text"),
+        ("a.yaml", "a:\n\t- b", 2, "spaces, not tabs"),
+        ("a.yaml", "!!python/object:os.system {}", 1, "invalid YAML"),
+        ("a.yaml", "[" * 5000, None, "nested too deeply"),
+        ("a.json", '{\n"a": }', 2, "invalid JSON"),
+        ("a.json", '{"a": 1, "a": 2}', None, "duplicate key 'a'"),
+        ("a.json", '{"a": NaN}', None, "NaN is not JSON"),
+        ("a.json", "", 1, "an empty file"),
+    ],
+)
+def test_a_broken_file_is_refused(
+    tmp_path: Path, name: str, text: str, line: int | None, what: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    read: Any = DataFile.read_yaml if name.endswith("yaml") else DataFile.read_json
+    with pytest.raises(DataFileError, match=what) as caught:
+        read(path)
+    assert (caught.value.path, caught.value.line) == (str(path), line)
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.json"])
+def test_an_error_names_the_line_and_the_field(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text('{"rows": [\n{"a b": 1},\n{"count": -1}]}', "utf-8")
+    file, value = (DataFile.read_yaml if name == "a.yaml" else DataFile.read_json)(path)
+    error = file.error(("rows", 0, "a b"), "no")
+    assert (error.line, error.field) == (2, "rows[0]['a b']")
+    with pytest.raises(DataFileError, match="below 0") as caught, file.naming(("rows", 1)):
+        raise UsageError("row 'x': count= is below 0", found=str(value["rows"][1]["count"]))
+    assert (caught.value.line, caught.value.field) == (3, "rows[1].count")
+    with pytest.raises(DataFileError, match="did you mean 'count'"):
+        file.mapping((), {"cuont": 1}, ("count",), "a row")
+    with pytest.raises(DataFileError, match="newer than this version reads"):
+        file.check_schema((), 2, 1)
+    with pytest.raises(DataFileError, match="valid integer, and 1 more") as caught:
+        file.validated(dict[str, int], {"a": "x", "b": None}, ("rows", 1), strict=True)
+    assert (caught.value.line, caught.value.field) == (3, "rows[1].a")
+    assert file.validated(dict[str, bytes], {"a": "b"}) == {"a": b"b"}
+
+
+def test_a_file_is_replaced_when_all_of_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "deep" / "a.txt"
+    DataFile.write(path, ["a\n", "b"])
+    assert DataFile.read_text(path) == "a\nb"
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(DataFileError, match="No space left"):
+        DataFile.write(path, ["c"])
+    assert path.read_text("utf-8") == "a\nb"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_yaml_is_read_as_it_was_written(tmp_path: Path) -> None:
+    data = {"b": ["x\r\ny\x85z\u2028\ufeff", "2026-01-01", None, 1.5], "a": {"k": True}}
+    DataFile.write(tmp_path / "a.yaml", [to_yaml_text(data)])
+    assert DataFile.read_yaml(tmp_path / "a.yaml")[1] == data

@@ -1,0 +1,269 @@
+"""What commands share: their targets, the files they write, and how Ctrl-C ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import click
+
+from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, Target, attribute_of, module_of, note
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._files._source import Source, with_suite
+from adk_fluent.eval._report._documents import document, plain_line
+from adk_fluent.eval._report._report import FluentEvalReport, in_form
+from adk_fluent.eval._suite import FluentEvalSuite
+from adk_fluent.eval._text import encodable, error_line
+from adk_fluent.extend import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator, Iterable
+
+
+_FILES: Final = (".yaml", ".yml", ".json", ".csv", ".jsonl", ".ndjson")
+pipeline_option = click.option(
+    "--pipeline", metavar="TARGET", help="What is evaluated; for a file of cases."
+)
+registry_option = click.option(
+    "--registry", metavar="TARGET", help="The functions that a file of cases names, or a module."
+)
+
+
+def load_suites(
+    text: str, pipeline: str | None = None, registry: str | None = None
+) -> list[FluentEvalSuite]:
+    """Return the suites that a target names.
+
+    Modules print to standard error while they are imported: standard output is for results.
+    """
+    is_file = Path(text).suffix.lower() in _FILES
+    if registry is not None and not is_file:
+        raise click.UsageError("--registry is for files of cases.")
+    with redirect_stdout(sys.stderr):
+        suites = [_from_file(text, registry)] if is_file else _from_module(Target.parse(text))
+        if pipeline is not None:
+            target = Target.parse(pipeline)
+            found = attribute_of(target, module_of(target))
+            for each in suites:
+                each.pipeline = found
+    names = [each.name for each in suites]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise EvalError(f"two suites are called {twice!r}", help="give each its own name")
+    return suites
+
+
+def _from_file(path: str, registry: str | None) -> FluentEvalSuite:
+    functions: Mapping[str, Callable[..., Any]] | None = None
+    if registry is not None:
+        target = Target.parse(registry)
+        module = module_of(target)
+        value: Any = vars(module) if target.attribute is None else attribute_of(target, module)
+        if not isinstance(value, Mapping):
+            raise target.error(
+                f"{registry} is not a registry", "name a dict or a module", found=describe(value)
+            )
+        found = cast("Mapping[str, Any]", value)
+        functions = {name: each for name, each in found.items() if callable(each)}
+        functions |= {f"{module.__name__}:{name}": each for name, each in functions.items()}
+    if path.lower().endswith(".json"):
+        return FluentEvalSuite.from_eval_set(path, registry=functions)
+    if path.lower().endswith((".yaml", ".yml")):
+        return FluentEvalSuite.from_yaml(path, registry=functions)
+    return FluentEvalSuite.from_table(path, registry=functions)
+
+
+def _from_module(target: Target) -> list[FluentEvalSuite]:
+    module = module_of(target)
+    known = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, FluentEvalSuite) and not name.startswith("_")
+    }
+    names = ", ".join(known) or "none"
+    if target.attribute is None and len({id(each) for each in known.values()}) != 1:
+        raise target.error(
+            f"{target.source} has {'several suites' if known else 'no FluentEvalSuite'}",
+            f"name one: {target.source}:{next(iter(known), 'suite')}",
+            found=names,
+        )
+    value: Any = attribute_of(target, module) if target.attribute else next(iter(known.values()))
+    if callable(value) and not isinstance(value, type):
+        try:
+            value = value()
+        except EvalError:
+            raise
+        except Exception as error:
+            raise target.error(
+                f"{target.text} cannot be called",
+                "a function without arguments returns a suite, or a list of them",
+                found=error_line(error),
+            ) from error
+    suites: list[Any] = [*value] if isinstance(value, list | tuple) else [value]
+    for each in suites or [None]:
+        if not isinstance(each, FluentEvalSuite):
+            what = f"{target.text} is not a FluentEvalSuite or a list of them"
+            raise target.error(what, f"suites in the module: {names}", found=describe(each))
+    return suites
+
+
+STDOUT: Final = "-"
+OUT: Final = click.Path(dir_okay=False, allow_dash=True)
+_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+_SUMMARY_BYTES: Final = 1 << 20  # GitHub shows nothing of a longer one
+_CUT: Final = "\n\nCut here: GitHub shows no more than 1 MiB.\n"
+_TITLES: Final = {"json": "JSON", "junit": "JUnit", "markdown": "Markdown", "html": "HTML"}
+#: The documents that a report can be.
+FORMS: Final = tuple(_TITLES)
+
+
+def output_options(*forms: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds an option for each form, and one for GitHub's summary."""
+
+    def add(command: Any) -> Any:
+        for form in reversed(forms):
+            help = f"Write {_TITLES[form]} there; - is stdout."
+            command = click.option(f"--{form}", type=OUT, metavar="FILE", help=help)(command)
+        return click.option(
+            "--github-summary/--no-github-summary",
+            default=None,
+            callback=_summary_path,
+            help=f"Add Markdown to the summary of a step; by default if {_SUMMARY} is set.",
+        )(command)
+
+    return add
+
+
+def _summary_path(ctx: click.Context, param: click.Parameter, value: bool | None) -> str | None:
+    path = os.environ.get(_SUMMARY)
+    if value and not path:
+        raise click.UsageError(f"--github-summary needs {_SUMMARY}, which GitHub sets.")
+    return None if value is False else path
+
+
+class Output:
+    """The files of one command."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = options
+        self.failed = False
+
+    def write(self, form: str, make: Callable[[], str], suite: str = "") -> None:
+        """Write a document if its form was asked for."""
+        path: str | None = self._options.get(form)
+        if path == STDOUT:
+            sys.stdout.write(f"{encodable(make()).rstrip()}\n")
+        elif path is not None:
+            self.save(with_suite(path, suite), make)
+
+    def save(self, path: str, make: Callable[[], str]) -> None:
+        """Write a document to a file; a failure is noted, and the others are still written."""
+        with self.noted():
+            Source.write(path, [encodable(make())])
+
+    @contextmanager
+    def noted(self) -> Generator[None]:
+        """Note what cannot be written, and go on."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            self.failed = True
+            note(f"error: {error}", fg="red")
+
+    def summarize(self, make: Callable[[], str]) -> None:
+        """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
+        path: str | None = self._options.get("github_summary")
+        if not path:
+            return
+        with self.noted(), Path(path).open("ab") as file:
+            room = _SUMMARY_BYTES - file.tell()
+            page = f"{encodable(make())}\n".encode()
+            if len(page) > room:
+                end = page.rfind(b"\n", 0, max(0, room - len(_CUT)))
+                page = page[:end] + _CUT.encode() if end > 0 else b""
+            file.write(page)
+
+    def write_report(
+        self, report: FluentEvalReport, baseline: FluentEvalReport | None = None, suite: str = ""
+    ) -> None:
+        """Write the documents of a report that were asked for."""
+        for form in FORMS:
+            self.write(form, partial(in_form, report, form, baseline), suite)
+        self.summarize(report.to_markdown)
+
+    def say(self, lines: Iterable[str]) -> None:
+        """Print lines for the person: on standard error if standard output is a document."""
+        for line in lines:
+            click.echo(line, err=STDOUT in self._options.values())
+
+    def say_report(self, report: FluentEvalReport, *, quiet: bool = False) -> None:
+        """Print the verdict, and the report."""
+        verdict = styled("passed" if report.ok else "not passed", ok=report.ok)
+        lines = document("report.md.j2", report=report).splitlines()
+        self.say([f"{plain_line(report.suite)}: {verdict}, {lines[0]}"])
+        self.say([] if quiet else lines[2:])
+
+    def code(self, *, ok: bool) -> int:
+        """Return the exit code of a command whose documents are written."""
+        return INFRASTRUCTURE if self.failed else OK if ok else FINDINGS
+
+
+def styled(verdict: str, *, ok: bool) -> str:
+    """Return a verdict in its color."""
+    return click.style(verdict, fg="green" if ok else "red", bold=True)
+
+
+T = TypeVar("T")
+
+_PATIENCE: Final = 2.0  # seconds that a tool may block the loop after Ctrl-C
+_SIGNALS: Final = [signal.SIGINT, signal.SIGTERM, *([signal.SIGALRM] if os.name != "nt" else [])]
+
+
+def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine; a signal cancels it, or breaks into a tool that blocks the loop.
+
+    Raises:
+        KeyboardInterrupt: SIGINT or SIGTERM came.
+    """
+    asked: list[int] = []
+
+    async def interruptible() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def stop(number: int, _: Any) -> None:
+            if asked:  # again, or the alarm of a loop that a tool blocks
+                raise KeyboardInterrupt
+            asked.append(number)
+            _alarm(_PATIENCE)
+            loop.call_soon_threadsafe(_alarm, 0.0)  # the loop is alive
+            if task is not None:
+                loop.call_soon_threadsafe(task.cancel)
+
+        try:
+            before = {number: signal.signal(number, stop) for number in _SIGNALS}
+        except ValueError:  # not the main thread
+            return await work
+        try:
+            return await work
+        finally:
+            _alarm(0.0)
+            for number, each in before.items():
+                signal.signal(number, each)
+
+    try:
+        return asyncio.run(interruptible())
+    except asyncio.CancelledError:
+        if not asked:
+            raise
+        raise KeyboardInterrupt from None
+
+
+def _alarm(seconds: float) -> None:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)

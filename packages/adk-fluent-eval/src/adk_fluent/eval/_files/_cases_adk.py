@@ -1,0 +1,123 @@
+"""Cases in ADK's words: EvalCases, contents and simulated users."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from google.adk.evaluation.conversation_scenarios import ConversationScenario
+from google.adk.evaluation.eval_case import EvalCase, IntermediateData, SessionInput
+from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
+from google.adk.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
+from google.genai.types import Content
+
+from adk_fluent.backends.adk import to_content
+from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
+from adk_fluent.eval._cases._turn import Message, ToolCall, Turn, UserSimulation, key_of, text_of
+from adk_fluent.eval._text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adk_fluent.eval._files._source import Source
+    from adk_fluent.extend import At
+
+
+def to_eval_case(
+    case: FluentCase, *, app_name: str, user_id: str, simulation: UserSimulation | None = None
+) -> EvalCase:
+    """Return a case as ADK's EvalCase, without what ADK has no field for.
+
+    Args:
+        case: The case.
+        app_name: The app of its session.
+        user_id: The user of its session.
+        simulation: The user of cases with one message and no simulation of their own.
+    """
+    final: dict[str, Any] = {}
+    for ref, value in (case.state_assertions or {}).items():
+        if not callable(value) and "." not in (key := key_of(ref)):
+            final[key] = plain(value)
+    fields: dict[str, Any] = {}
+    if (user := simulation_of(case, simulation)) is None:
+        fields["conversation"] = [_invocation(turn, n) for n, turn in enumerate(case.turns, 1)]
+    else:
+        fields["conversation_scenario"] = scenario_of(case, user)
+    if case.rubrics:
+        fields["rubrics"] = _rubrics(case.rubrics)
+    session = {"app_name": app_name, "user_id": user_id, "state": initial_state(case)}
+    made = EvalCase(eval_id=case.name, **fields, session_input=cast("SessionInput", session))
+    if final:
+        made.final_session_state = final
+    return made
+
+
+def _invocation(turn: Turn, number: int) -> dict[str, Any]:
+    """An Invocation, as pydantic makes it much faster inside another object than alone."""
+    fields: dict[str, Any] = {}
+    if turn.expected_trajectory is not None:
+        uses = [_function_call(each) for each in turn.expected_trajectory]
+        fields["intermediate_data"] = IntermediateData(tool_uses=uses)
+    if (reference := turn.reference_response) is not None:
+        fields["final_response"] = _content("model", reference)
+    if turn.rubrics:
+        fields["rubrics"] = _rubrics(turn.rubrics)
+    said = turn.input
+    fields["user_content"] = _content("user", said) if isinstance(said, str) else to_content(said)
+    return fields | {"invocation_id": f"turn-{number}"}
+
+
+def _content(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"text": text}]}
+
+
+def _rubrics(texts: Sequence[str]) -> list[Rubric]:
+    return [
+        Rubric(rubric_id=f"rubric_{n}", rubric_content=RubricContent(text_property=text))
+        for n, text in enumerate(texts, 1)
+    ]
+
+
+def _function_call(call: str | ToolCall) -> Any:
+    """A call with the expected arguments that are values; ADK knows no conditions."""
+    if isinstance(call, str):
+        return {"name": call, "args": {}}
+    args = {name: plain(each) for name, each in (call.args or {}).items() if not callable(each)}
+    return {"name": call.name, "args": args}
+
+
+def content_data(message: Message) -> dict[str, Any]:
+    """Return a message as plain data, ``{role: user, parts: [...]}``."""
+    return to_content(message).model_dump(mode="json", exclude_unset=True, exclude_none=True)
+
+
+#: What to do about a field that ADK does not know.
+UNKNOWN: Final = "remove it, or upgrade google-adk, of which a newer one may have written it"
+
+
+def read_content(source: Source, at: At, value: Mapping[str, Any]) -> Content:
+    """Return the Content of plain data; media are base64."""
+    made: Content = source.validated(Content, value, at, unknown=UNKNOWN)
+    if not made.parts:
+        raise source.error(at, "a message is a text or {parts: [...]}")
+    return made
+
+
+def scenario_of(case: FluentCase, simulation: UserSimulation) -> ConversationScenario:
+    """Return how a user is simulated, in ADK's words."""
+    plan = [simulation.success_criteria or "The user gets what the first message asks for."]
+    fields: dict[str, Any] = {}
+    persona = simulation.persona
+    if not isinstance(persona, str | None) and "user_persona" in ConversationScenario.model_fields:
+        fields["user_persona"] = persona
+    elif persona is not None:
+        plan.insert(0, simulation.persona_text)
+    plan += simulation.script or ()
+    start = text_of(case.turns[0].input)
+    return ConversationScenario(starting_prompt=start, conversation_plan="\n".join(plan), **fields)
+
+
+def simulation_from(scenario: ConversationScenario, model: str | None = None) -> UserSimulation:
+    """Return how ADK would simulate a user; None is ADK's own model."""
+    default: Any = LlmBackedUserSimulatorConfig.model_fields["model"].default
+    persona = getattr(scenario, "user_persona", None)
+    return UserSimulation(model or default, persona, scenario.conversation_plan)

@@ -1,0 +1,365 @@
+"""Suites and cases as plain data, as files hold them: written and read."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
+
+from adk_fluent.eval._cases._case import FluentCase, initial_state
+from adk_fluent.eval._cases._suite import SAMPLES, Suite
+from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation, key_of
+from adk_fluent.eval._errors import EvalError, did_you_mean, require_type
+from adk_fluent.eval._outcome import defaults_of
+from adk_fluent.eval._report._figures import Gate
+from adk_fluent.eval._text import plain
+from adk_fluent.extend import describe, json_safe, storage_fault
+
+if TYPE_CHECKING:
+    from adk_fluent.eval._files._source import Source
+    from adk_fluent.extend import At
+
+#: Functions that files may name, by name.
+Registry: TypeAlias = Mapping[str, Callable[..., Any]]
+_R = TypeVar("_R")
+
+#: A mapping with one of these as its only key stands for something that files have no words for;
+#: LITERAL escapes a value that looks like one.
+CALL, RAISE, REGEX, LITERAL = "call", "raise", "regex", "literal"
+_FLAGS: Final = {letter: re.RegexFlag[letter.upper()] for letter in "aimsx"}
+
+SUITE_FIELDS: Final = tuple(
+    name
+    for name in Suite.__dataclass_fields__
+    if name not in {"pipeline", "cases", "custom_judges"}
+)
+CASE_FIELDS: Final = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
+_TURN: Final = tuple(Turn.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class SuiteData:
+    """What a file says of a suite.
+
+    Attributes:
+        fields: Arguments of `FluentEvalSuite`.
+        cases: The cases.
+        source: The file.
+        at: Where in the file the fields are.
+    """
+
+    fields: dict[str, Any]
+    cases: tuple[FluentCase, ...]
+    source: Source
+    at: At = ()
+
+
+def _marker(value: Any, *known: str) -> str | None:
+    """The only key of a mapping if it is a known marker."""
+    if not isinstance(value, Mapping) or len(cast("Mapping[str, Any]", value)) != 1:
+        return None
+    key = next(iter(cast("Mapping[str, Any]", value)))
+    return key if key in known else None
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def suite_data(suite: Suite) -> dict[str, Any]:
+    """Return the fields of a suite that differ from their defaults, without its cases."""
+    made = {name: value for name in SUITE_FIELDS if (value := getattr(suite, name))}
+    if made.get("num_runs") == 1:
+        del made["num_runs"]
+    if made.get("judge_samples") == SAMPLES:
+        del made["judge_samples"]
+    if not isinstance(suite.judge_model, str):
+        made.pop("judge_model", None)
+    if "metrics" in made:
+        made["metrics"] = list(suite.metrics)
+    if not (gate := _record_data(suite.gate)):
+        del made["gate"]
+    simulation = {} if suite.simulation is None else {"simulation": _simulation(suite.simulation)}
+    return made | ({"gate": gate} if gate else {}) | simulation
+
+
+def _simulation(simulation: UserSimulation) -> dict[str, Any]:
+    for name in ("model", "persona"):
+        what = f"simulation: {name}= has a value that files cannot hold"
+        require_type(getattr(simulation, name), str | None, what, help="use a name or a text")
+    return _record_data(simulation)
+
+
+def _record_data(record: Gate | UserSimulation) -> dict[str, Any]:
+    """The fields of a record that differ from their defaults."""
+    return {
+        name: plain(value)
+        for name, default in defaults_of(type(record)).items()
+        if (value := getattr(record, name)) != default
+    }
+
+
+def case_data(case: FluentCase) -> dict[str, Any]:
+    """Return a case as plain data."""
+    return _Writer(case).fields(case, CASE_FIELDS)
+
+
+class _Writer:
+    def __init__(self, case: FluentCase) -> None:
+        self._case = case
+        self._writers: dict[str, Callable[[Any], Any]] = {
+            "input": self._input,
+            "expected_trajectory": lambda given: [self._call(each) for each in given],
+            "expected_response_contains": self._contains,
+            "state_assertions": lambda given: self._each("state_assertions", given, CALL),
+            "simulation": _simulation,
+            "mock_tool_outputs": lambda given: self._each("mock_tool_outputs", given, CALL, RAISE),
+            "initial_state": lambda _: self._plain("initial_state", initial_state(case)),
+        }
+
+    def fields(self, of: FluentCase | Turn, names: Iterable[str]) -> dict[str, Any]:
+        """Return the fields that are set."""
+        made: dict[str, Any] = {}
+        defaults = defaults_of(type(of))
+        for name in names:
+            value, default = getattr(of, name), defaults[name]
+            if value is None or (default is not None and (not value or value == default)):
+                continue
+            write = self._writers.get(name)
+            made[name] = self._plain(name, value) if write is None else write(value)
+        return made
+
+    def _input(self, given: Any) -> Any:
+        if isinstance(given, list | tuple):
+            return [self._turn(each) for each in cast("list[Any]", given)]
+        return [self._turn(given)] if isinstance(given, Turn) else self._turn(given)
+
+    def _turn(self, given: Any) -> Any:
+        if isinstance(given, Turn):
+            return {"input": self._turn(given.input), **self.fields(given, _TURN[1:])}
+        if isinstance(given, str):
+            return self._plain("input", given)
+        from adk_fluent.eval._files._cases_adk import content_data  # noqa: PLC0415  # slow
+
+        return content_data(given)
+
+    def _call(self, given: str | ToolCall) -> Any:
+        if isinstance(given, str):
+            return self._plain("expected_trajectory", given)
+        args = None if given.args is None else self._each("expected_trajectory", given.args, CALL)
+        return {"tool": given.name} | ({} if args is None else {"args": args})
+
+    def _contains(self, given: Any) -> Any:
+        if isinstance(given, list | tuple):
+            return [self._contains(each) for each in cast("list[Any]", given)]
+        if not isinstance(given, re.Pattern):
+            return self._plain("expected_response_contains", given)
+        pattern = cast("re.Pattern[str]", given)
+        letters = "".join(letter for letter, flag in _FLAGS.items() if pattern.flags & flag)
+        return {REGEX: pattern.pattern, **({"flags": letters} if letters else {})}
+
+    def _each(self, field: str, given: Mapping[Any, Any], *markers: str) -> dict[str, Any]:
+        return {
+            key_of(ref): self._value(f"{field}[{key_of(ref)!r}]", value, ref, markers)
+            for ref, value in given.items()
+        }
+
+    def _value(self, field: str, value: Any, ref: Any, markers: tuple[str, ...]) -> Any:
+        """A value, a function, or a mock; a value that looks like a marker is escaped."""
+        if RAISE in markers and isinstance(value, list | tuple):
+            each = cast("list[Any]", value)
+            return [self._value(field, item, ref, markers) for item in each]
+        if RAISE in markers and isinstance(value, Exception):
+            kind, args = type(value), value.args
+            own = getattr(builtins, kind.__name__, None) is kind
+            if not own or len(args) > 1 or not all(isinstance(each, str) for each in args):
+                raise self._unwritable(field, kind, "use a built-in exception with a text")
+            return {RAISE: self._plain(field, ": ".join((kind.__name__, *args)))}
+        if callable(value):
+            return {CALL: self._reference(field, value)}
+        encode = None if isinstance(ref, str) else getattr(ref, "encode", None)
+        made = self._plain(field, value if encode is None else encode(value))
+        return {LITERAL: made} if _marker(made, LITERAL, *markers) else made
+
+    def _reference(self, field: str, function: Callable[..., Any]) -> str:
+        """The name of a function of a module, as ``module:qualname``."""
+        if isinstance(function, FunctionType | BuiltinFunctionType):
+            module, name = function.__module__ or "", function.__qualname__
+            found: Any = sys.modules.get(module)
+            for step in name.split("."):
+                found = getattr(found, step, None)
+            if found is function and module != "__main__":
+                return f"{module}:{name}"
+        raise self._unwritable(field, function, "define the function in a module")
+
+    def _plain(self, field: str, value: Any) -> Any:
+        """A value as JSON holds it."""
+        if storage_fault(value) is not None:
+            raise self._unwritable(field, value, "use texts, numbers, lists and mappings of texts")
+        return json_safe(value)
+
+    def _unwritable(self, field: str, value: Any, help: str) -> EvalError:
+        what = f"{field} has a value that files cannot hold"
+        return self._case.error(what, found=describe(value), help=help)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Reads cases out of one file."""
+
+    def __init__(self, source: Source, registry: Registry | None = None) -> None:
+        self.source = source
+        self._registry = registry or {}
+        self._readers: dict[str, Callable[[At, Any], Any]] = {
+            "simulation": lambda at, value: self._record(at, value, UserSimulation, "a simulation"),
+            "gate": lambda at, value: self._record(at, value, Gate, "a gate"),
+            "expected_trajectory": self._calls,
+            "expected_response_contains": self._contains,
+            "state_assertions": lambda at, value: self._each(at, value, CALL),
+            "mock_tool_outputs": lambda at, value: self._each(at, value, CALL, RAISE),
+        }
+
+    def fields(self, at: At, value: Any, names: Collection[str], what: str = "") -> dict[str, Any]:
+        """Return the fields of a suite, case or turn; null fields are left out.
+
+        Args:
+            at: Its place.
+            value: The mapping.
+            names: The fields that it may have.
+            what: What it is, such as ``a case``; empty leaves out other fields.
+        """
+        given = self.source.mapping(at, value)
+        made = {k: v for k, v in given.items() if v is not None and (what or k in names)}
+        self.source.mapping(at, made, names, what)
+        for name in self._readers.keys() & made.keys():
+            made[name] = self._readers[name]((*at, name), made[name])
+        return made
+
+    def _record(self, at: At, value: Any, kind: type[_R], what: str) -> _R:
+        """A dataclass whose fields a mapping has."""
+        given = self.source.mapping(at, value, defaults_of(kind), what)
+        with self.source.naming(at):
+            return kind(**given)
+
+    def cases(self, at: At, values: list[Any]) -> tuple[FluentCase, ...]:
+        """Return cases with different ids."""
+        made = (self.case((*at, n), each) for n, each in enumerate(values))
+        return self.distinct(at, "id", made)
+
+    def distinct(self, at: At, field: str, cases: Iterable[FluentCase]) -> tuple[FluentCase, ...]:
+        """Return cases, checked to have different ids, which are in a field."""
+        seen: dict[str, FluentCase] = {}
+        for n, case in enumerate(cases):
+            if (first := seen.setdefault(case.name, case)) is not case:
+                what, found = (
+                    f"two cases have the id {case.name!r}",
+                    f"the first is at {first.place}",
+                )
+                raise self.source.error((*at, n, field), what, found=found)
+        return tuple(seen.values())
+
+    def case(self, at: At, value: Any) -> FluentCase:
+        """Return a case."""
+        fields = self.fields(at, value, CASE_FIELDS, "a case")
+        if isinstance(given := fields.get("input"), list):
+            turns = enumerate(cast("list[Any]", given))
+            fields["input"] = [self._turn((*at, "input", n), each) for n, each in turns]
+        elif "input" in fields:
+            fields["input"] = self._message((*at, "input"), given)
+        return self.build(at, fields)
+
+    def build(self, at: At, fields: Mapping[str, Any]) -> FluentCase:
+        """Return the case with these fields."""
+        self._check_input(at, fields, "a case")
+        with self.source.naming(at):
+            return FluentCase(**fields, location=(self.source.path, self.source.line_of(at) or 1))
+
+    def _check_input(self, at: At, fields: Mapping[str, Any], what: str) -> None:
+        if "input" not in fields:
+            raise self.source.error(at, f"{what} has no input", help="give input:")
+
+    def _turn(self, at: At, value: Any) -> Any:
+        if not isinstance(value, Mapping) or "parts" in value:
+            return self._message(at, value)
+        fields = self.fields(at, value, _TURN, "a turn")
+        self._check_input(at, fields, "a turn")
+        return Turn(**{**fields, "input": self._message((*at, "input"), fields["input"])})
+
+    def _message(self, at: At, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        from adk_fluent.eval._files._cases_adk import read_content  # noqa: PLC0415  # slow
+
+        return read_content(self.source, at, cast("Mapping[str, Any]", value))
+
+    def _calls(self, at: At, value: Any) -> Any:
+        """Tool calls: names, or ``{tool: name, args: {...}}``; others are refused by the case."""
+        if isinstance(value, list):
+            calls = enumerate(cast("list[Any]", value))
+            return [self._calls((*at, n), each) for n, each in calls]
+        if not isinstance(value, Mapping):
+            return value
+        given = self.source.mapping(at, value, ("tool", "args"), "a tool call")
+        args = self._each((*at, "args"), given.get("args"), CALL)
+        with self.source.naming(at):
+            return ToolCall(given.get("tool") or "", args)
+
+    def _contains(self, at: At, value: Any) -> Any:
+        """Texts and patterns, or one of them."""
+        if isinstance(value, list):
+            items = enumerate(cast("list[Any]", value))
+            return [self._contains((*at, n), each) for n, each in items]
+        if not isinstance(value, Mapping):
+            return value
+        given = self.source.mapping(at, value)
+        text, letters = given.get(REGEX), given.get("flags", "")
+        try:
+            flags = sum((_FLAGS[letter] for letter in letters), re.NOFLAG)
+            return re.compile(cast("str", text), flags)
+        except (re.error, KeyError, TypeError, OverflowError, RecursionError) as error:
+            help = f'{{regex: "T-[0-9]+", flags: {"".join(_FLAGS)}}}'
+            raise self.source.error(at, f"invalid pattern: {error}", help=help) from error
+
+    def _each(self, at: At, value: Any, *known: str) -> Any:
+        """A mapping of values, of which each may be marked; mocks may be lists of such."""
+        if not isinstance(value, Mapping):
+            return value
+        pairs = cast("Mapping[str, Any]", value).items()
+        return {key: self._value((*at, key), each, known) for key, each in pairs}
+
+    def _value(self, at: At, value: Any, known: tuple[str, ...]) -> Any:
+        """A value, or a list of answers of a mock."""
+        if RAISE in known and isinstance(value, list):
+            answers = enumerate(cast("list[Any]", value))
+            return [self._marked((*at, n), each, known) for n, each in answers]
+        return self._marked(at, value, known)
+
+    def _marked(self, at: At, value: Any, known: tuple[str, ...]) -> Any:
+        """A value, or what ``{call: ...}``, ``{raise: ...}`` or ``{literal: ...}`` stands for."""
+        key = _marker(value, *known, LITERAL)
+        if key is None or key == LITERAL:
+            return value if key is None else value[key]
+        name = value[key]
+        if not isinstance(name, str):
+            raise self.source.error((*at, key), "expected a text", found=describe(name))
+        if key == CALL:
+            if not callable(found := self._registry.get(name)):
+                what = f"the registry has no function {name!r}"
+                found = "files never import code"
+                help = did_you_mean(name, self._registry, f"registry={{{name!r}: ...}}")
+                raise self.source.error((*at, CALL), what, found=found, help=help)
+            return found
+        kind, _, message = name.partition(":")
+        exception = getattr(builtins, kind.strip(), None)
+        if isinstance(exception, type) and issubclass(exception, Exception):
+            try:
+                return exception(message.strip()) if message else exception()
+            except TypeError:  # such as UnicodeDecodeError
+                pass
+        what = f"{kind!r} is not a built-in exception with a message"
+        raise self.source.error((*at, RAISE), what, help='such as {raise: "ValueError: no order"}')

@@ -1,0 +1,200 @@
+"""What runs keep on disk: answers of models, and outcomes by which they are resumed.
+
+The first line of a journal names the suite. Each further line is a finished run of a case, with a
+digest of all that its result depends on: the case, the pipeline, the metrics and the options.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+
+from adk_fluent.eval._errors import EvalFileError, require, require_type
+from adk_fluent.eval._files._source import Source
+from adk_fluent.eval._outcome import CaseOutcome, Status
+from adk_fluent.eval._report._json import json_line
+from adk_fluent.eval._text import plain, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+CacheMode = Literal["auto", "record", "replay"]
+_ANSWER: Final = {"kind": "model-answer", "schema": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCache:
+    """A folder with answers of models, one file each, to be kept with the cases.
+
+    Answers are found by what was asked (messages, instruction, tools, settings, model) and by the
+    case and run that asked, so a changed prompt asks anew. What was asked is not stored. Answers
+    that report an error are not kept.
+
+    Attributes:
+        path: The folder, made when the first answer is written.
+        mode: ``auto`` replays what is kept, and asks and keeps the rest; ``record`` asks everything
+            anew; ``replay`` never calls a model: what is not kept is an error of the case.
+    """
+
+    path: str | os.PathLike[str]
+    mode: CacheMode = "auto"
+
+    def __post_init__(self) -> None:
+        require_type(self.path, str | os.PathLike, "a cache is a folder")
+        require(os.fspath(self.path), "a cache is a folder", self.path)
+        known = self.mode in get_args(CacheMode)
+        help = f"one of {get_args(CacheMode)}"
+        require(known, f"unknown mode {self.mode!r} of a cache", help=help)
+
+    def read(self, name: str) -> list[Any] | None:
+        """Return the responses kept under a name; None if there are none.
+
+        Raises:
+            EvalFileError: The file is broken, or nothing is kept and `mode` is ``replay``.
+        """
+        file = self._file(name)
+        if self.mode == "record" or not file.is_file():
+            if self.mode == "replay":
+                what = "no answer is kept for a model call, and mode='replay' calls no model"
+                found = "the prompt, the tools, the model, or the case's id changed"
+                help = "record again where a model can be called: mode='auto'"
+                raise EvalFileError(what, path=str(file), found=found, help=help)
+            return None
+        source, value = Source.read_json(file)
+        held = source.mapping((), value)
+        head = source.mapping(("adk_fluent",), held.get("adk_fluent", {}))
+        responses: Any = held.get("responses")
+        if head != _ANSWER or not isinstance(responses, list):
+            raise source.error((), "not an answer that this version kept", help="delete the file")
+        return cast("list[Any]", responses)
+
+    def write(self, name: str, model: str, responses: list[Any]) -> None:
+        """Keep responses."""
+        value = {"adk_fluent": _ANSWER, "model": model, "responses": responses}
+        text = json.dumps(value, ensure_ascii=True, indent=1, sort_keys=True)
+        Source.write(self._file(name), [text, "\n"])
+
+    def _file(self, name: str) -> Path:
+        return Path(self.path) / f"{name}.json"
+
+
+_HEAD: Final = {"kind": "eval-journal", "schema": 1}
+_DEPTH: Final = 20
+
+
+class Journal:
+    """A file to which each outcome is appended when it is there.
+
+    Args:
+        path: The file; made if it does not exist.
+        suite: The suite's name.
+
+    Attributes:
+        problem: Why outcomes could not be written; empty if they were.
+
+    Raises:
+        EvalFileError: The file is not a journal, is of another suite, or is broken.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], suite: str) -> None:
+        self._path = os.fspath(path)
+        self._source = Source(self._path)
+        self._kept: dict[tuple[str, int, str], tuple[CaseOutcome, Any]] = {}
+        self._head = {"adk_fluent": _HEAD, "suite": suite}
+        self._fresh = not Path(path).exists() or not Path(path).stat().st_size
+        self.problem = ""
+        if not self._fresh:
+            self._read()
+
+    def _read(self) -> None:
+        # what was cut off may end within a character
+        *lines, last = Source.read_text(self._path, errors="surrogateescape").split("\n")
+        tail = last.encode("utf-8", "surrogateescape")
+        if not lines and json_line(self._head).encode().startswith(tail):  # killed in the head
+            self._drop(tail)
+            self._fresh = True
+            return
+        head: Any = self._source.parse_json(lines[0] if lines else last)
+        if head != self._head:
+            what = "not a journal of this suite"
+            help = "give each suite a journal of its own"
+            raise self._source.error((), what, found=shown(head), help=help)
+        if tail:  # cut off when the process was killed
+            self._drop(tail)
+        for number, line in enumerate(lines[1:], 2):
+            source = Source(self._path, {(): number})
+            value = source.mapping((), source.parse_json(line, number))
+            held = value.get("outcome")
+            outcome: CaseOutcome = source.validated(CaseOutcome, held, ("outcome",), strict=True)
+            digest = str(value.get("digest"))
+            self._kept[outcome.id, outcome.run, digest] = (outcome, value.get("result"))
+
+    def of(self, id: str, run: int, digest: str) -> tuple[CaseOutcome, Any] | None:
+        """Return a finished run and ADK's result of it; None if it is to be run (again)."""
+        found = self._kept.get((id, run, digest))
+        return None if found is None or found[0].status is Status.ERROR else found
+
+    def add(self, outcome: CaseOutcome, digest: str, result: str | None) -> None:
+        """Append a finished run; what cannot be written is noted, and the run goes on."""
+        text = f'{{"digest":{json_line(digest)},"outcome":{json_line(outcome)},'
+        self._append(f'{text}"result":{result or "null"}}}\n')
+
+    def _drop(self, tail: bytes) -> None:
+        try:
+            os.truncate(self._path, Path(self._path).stat().st_size - len(tail))
+        except OSError as error:
+            raise self._source.error(
+                (), f"the journal cannot be written: {error.strerror or error}"
+            ) from error
+
+    def _append(self, text: str) -> None:
+        data = (f"{json_line(self._head)}\n{text}" if self._fresh else text).encode()
+        path = Path(self._path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab", buffering=0) as file:
+                start = file.seek(0, os.SEEK_END)
+                try:
+                    while data:
+                        data = data[file.write(data) :]
+                except OSError:
+                    file.truncate(start)  # half a line would spoil the next one
+                    raise
+        except OSError as error:
+            self.problem = f"the journal cannot be written: {error.strerror or error}"
+        else:
+            self._fresh = False
+
+
+def digest_of(parts: Iterable[Any]) -> str:
+    """Return a digest of plain data, records and functions; functions count by their source."""
+    text = json.dumps([_told(each) for each in parts], sort_keys=True, ensure_ascii=True)
+    return sha256(text.encode()).hexdigest()[:24]
+
+
+def _told(given: object, depth: int = 0) -> Any:  # noqa: PLR0911  # one line for each kind
+    value: Any = given
+    if depth > _DEPTH:
+        return "..."
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return {str(key): _told(each, depth + 1) for key, each in pairs}
+    if isinstance(value, list | tuple):
+        return [_told(each, depth + 1) for each in cast("list[Any]", value)]
+    if callable(value) and not isinstance(value, type):
+        try:
+            return [str(getattr(value, "__qualname__", "")), inspect.getsource(value)]
+        except (OSError, TypeError):
+            return plain(value)
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        names = (name for name in value.__dataclass_fields__ if name != "location")
+        return {name: _told(getattr(value, name), depth + 1) for name in names}
+    # the name of a model, not its object with an address
+    model: Any = getattr(value, "model", None)
+    return model if isinstance(model, str) else plain(value)
