@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
@@ -196,7 +196,8 @@ def _noted(response: Any, metadata: dict[str, Any]) -> Any:
 
     `model_copy` takes three times as long, and this is done for each model call.
     """
-    made: Any = object.__new__(cast("type[Any]", response.__class__))
+    kind: Any = response.__class__
+    made: Any = object.__new__(kind)
     fields = {*response.__pydantic_fields_set__, "custom_metadata"}
     _set(made, "__dict__", {**response.__dict__, "custom_metadata": metadata})
     _set(made, "__pydantic_fields_set__", fields)
