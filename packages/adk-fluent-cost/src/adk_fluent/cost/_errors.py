@@ -25,6 +25,7 @@ class PriceError(UsageError):
     """
 
     code = "ADKF800"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class PriceFileError(PriceError, BuildError):
@@ -35,6 +36,7 @@ class PriceFileError(PriceError, BuildError):
     """
 
     code = "ADKF801"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class UnknownPriceError(RunError, LookupError):
@@ -45,6 +47,7 @@ class UnknownPriceError(RunError, LookupError):
     """
 
     code = "ADKF802"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class LedgerError(RunError, OSError):
@@ -55,6 +58,7 @@ class LedgerError(RunError, OSError):
     """
 
     code = "ADKF803"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class NoCandidateError(RunError, LookupError):
@@ -65,6 +69,7 @@ class NoCandidateError(RunError, LookupError):
     """
 
     code = "ADKF804"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class FunctionError(RunError):
@@ -76,6 +81,7 @@ class FunctionError(RunError):
     """
 
     code = "ADKF805"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 def must_be(
@@ -164,14 +170,3 @@ async def said_by(
             found=f"{type(error).__name__}: {error}",
             help=f"correct it; it is written as {form}",
         ) from error
-
-
-for _each in (
-    FunctionError,
-    LedgerError,
-    NoCandidateError,
-    PriceError,
-    PriceFileError,
-    UnknownPriceError,
-):
-    _each.__module__ = "adk_fluent.cost"  # where they are public
