@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
-from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._report import KEY, CostRecord, CostReport, begun, written
 from adk_fluent.cost._telemetry import charge, measure
@@ -19,9 +19,7 @@ from adk_fluent.protocol import MiddlewareDesc, Money, Unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from decimal import Decimal
-    from typing import Self
 
-    from adk_fluent.cost._prices._books import PriceBooks, Prices
     from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, PriceBook, Usage
 
 _LABELS: Final = (

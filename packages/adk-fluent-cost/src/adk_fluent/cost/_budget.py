@@ -7,14 +7,14 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self, cast, get_args
 
 from adk_fluent.cost import _errors as errors
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
-from adk_fluent.cost._ledger import Balance, Ledger, MemoryLedger
-from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._ledger import Balance, Ledger, MemoryLedger, Reservation
+from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._prices._rates import number
 from adk_fluent.cost._telemetry import measure
 from adk_fluent.errors import UsageError
@@ -31,10 +31,7 @@ from adk_fluent.protocol import (
 
 if TYPE_CHECKING:
     from decimal import Decimal
-    from typing import Self
 
-    from adk_fluent.cost._ledger import Reservation
-    from adk_fluent.cost._prices._books import PriceBooks, Prices
     from adk_fluent.extend import AnswerInPlace
     from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook
 

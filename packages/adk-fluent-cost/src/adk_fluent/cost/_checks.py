@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent import ir
-from adk_fluent.contracts import Diagnostic, Severity, middleware_stacks
+from adk_fluent.contracts import Diagnostic, Graph, Severity, middleware_stacks
 from adk_fluent.cost._attribution import CostAttributionMiddleware
 from adk_fluent.cost._budget import Budget
 from adk_fluent.cost._errors import PriceError
-from adk_fluent.cost._prices._books import default_prices
+from adk_fluent.cost._prices._books import PriceTable, default_prices
 from adk_fluent.cost._report import shown
 from adk_fluent.cost._requests import Spent, name_of, quoted
 from adk_fluent.cost._selecting._choice import table_of
@@ -21,11 +21,7 @@ from adk_fluent.extend import find_middleware
 from adk_fluent.protocol import Money, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from decimal import Decimal
-
-    from adk_fluent.contracts import Graph
-    from adk_fluent.cost._prices._books import PriceTable
 
 
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING

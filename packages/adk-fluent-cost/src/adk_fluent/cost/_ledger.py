@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from adk_fluent.cost._errors import LedgerError, clock_or_system, must_be, must_be_number
 from adk_fluent.extend import LOG
-from adk_fluent.protocol import Money
+from adk_fluent.protocol import Clock, Money
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-    from adk_fluent.protocol import Clock
 
 
 #: Ledgers count in picodollars, so that sums are exact: a millionth of the smallest price known.

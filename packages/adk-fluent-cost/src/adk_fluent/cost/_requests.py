@@ -6,7 +6,7 @@ import asyncio
 import copy
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 from weakref import WeakKeyDictionary
 
 from adk_fluent.cost._prices._ids import model_id
@@ -16,7 +16,6 @@ from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Usage, estima
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
-    from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
     from adk_fluent.protocol import Money, NextModel, PriceBook, RunCall

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
 from math import ceil, floor, inf, isclose, log, nan, sqrt
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from adk_fluent.cost._errors import must_be, must_be_number
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
 from adk_fluent.cost._estimate._measured import Measured
-from adk_fluent.cost._estimate._walk import Walk
-from adk_fluent.cost._prices._books import price_books
-from adk_fluent.cost._report import in_table
+from adk_fluent.cost._estimate._walk import Position, Range, Walk
+from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
+from adk_fluent.cost._report import CostReport, in_table
 from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, Node, RouteNode
 from adk_fluent.protocol import Unknown, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from adk_fluent.cost._estimate._walk import Position, Range
-    from adk_fluent.cost._prices._books import PriceBooks, Prices
-    from adk_fluent.cost._report import CostReport
-
 
 #: Sampled runs; of large pipelines fewer.
 MOST: Final = 10_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from adk_fluent import ir
 from adk_fluent.cost._requests import name_of
@@ -19,7 +19,6 @@ from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import TypeAlias
 
     from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
     from adk_fluent.cost._prices._books import PriceTable

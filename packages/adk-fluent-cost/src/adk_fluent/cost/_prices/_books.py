@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import cache
 from importlib import import_module
@@ -17,13 +17,10 @@ from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, nu
 from adk_fluent.cost._prices._table import CHECKED, ROWS
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
-from adk_fluent.protocol import Money, Unknown
+from adk_fluent.protocol import Money, PriceBook, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from decimal import Decimal
-
-    from adk_fluent.protocol import PriceBook, Usage
 
 
 #: What may be given as prices: rows by model, a file of them, a price book, or several in order.

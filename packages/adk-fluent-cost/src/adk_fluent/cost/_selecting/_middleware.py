@@ -10,19 +10,17 @@ from adk_fluent.backends import Pass, PassList
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._attribution import CostAttributionMiddleware
 from adk_fluent.cost._errors import NoCandidateError, said_by
-from adk_fluent.cost._selecting._choice import Choice
+from adk_fluent.cost._selecting._choice import Choice, Option
 from adk_fluent.cost._telemetry import note_model
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.extend import LOG, describe
-from adk_fluent.ir import AgentNode, MiddlewareNode, ModelSelectorNode, walk
+from adk_fluent.ir import AgentNode, MiddlewareNode, ModelSelectorNode, Node, walk
 from adk_fluent.ir import map as rewrite
 from adk_fluent.protocol import Middleware, ModelReply, Money, RequestSnapshot, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from adk_fluent.cost._selecting._choice import Option
-    from adk_fluent.ir import Node
     from adk_fluent.protocol import ModelCall, NextModel
 
 
