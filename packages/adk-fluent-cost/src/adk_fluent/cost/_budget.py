@@ -19,21 +19,13 @@ from adk_fluent.cost._prices._rates import number
 from adk_fluent.cost._telemetry import measure
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe, one_of
-from adk_fluent.protocol import (
-    MiddlewareDesc,
-    ModelReply,
-    Money,
-    RunResult,
-    Unknown,
-    Usage,
-    estimate_tokens,
-)
+from adk_fluent.protocol import MiddlewareDesc, ModelReply, Money, RunResult, Usage, estimate_tokens
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from adk_fluent.extend import AnswerInPlace
-    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook
+    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook, Unknown
 
 #: Whose money is counted together.
 Scope = Literal["invocation", "session", "user", "app", "process"]
