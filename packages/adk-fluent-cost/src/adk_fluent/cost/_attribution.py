@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
-from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._report import KEY, CostRecord, CostReport, begun, written
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
@@ -46,19 +45,13 @@ class _Alike(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _alike(
-    books: PriceBooks, own: PriceBook | None, day: float, place: Any, models: Any, *how: Any
-) -> _Alike:
+def _alike(books: PriceBooks, own: PriceBook | None, day: float, *alike: Any) -> _Alike:
     """What those have in common that are alike in all this."""
-    (agent, path, branch), (kind, asked, model), (estimated, served, tier) = place, models, how
+    (agent, path, branch), (kind, asked, model), estimated, served, tier = alike
     on = datetime.fromtimestamp(day * _DAY, UTC).date()
-    usd, source = requests.with_candidates(books, own).of_day(
-        requests.names_of(model, served)[0], on, tier
-    )
-    provider = (
-        requests.provider_of(kind, asked) if model == asked else model_id(model).provider or ""
-    )
-    served = served or model
+    name, served = requests.names_of(model, served)[0], served or model
+    usd, source = requests.with_candidates(books, own).of_day(name, on, tier)
+    provider = requests.provider_of(kind if model == asked else None, model)
     record = CostRecord(agent=agent, model=model, served=served, provider=provider).but(
         source=source, estimated=estimated, tier=tier, path=path, branch=branch or ""
     )

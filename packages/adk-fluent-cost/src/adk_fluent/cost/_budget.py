@@ -150,9 +150,8 @@ class Budget(requests.OfRequests):
         is_model = hasattr(model, "generate_content_async") and not isinstance(model, type)
         if not (model is None or is_model or (isinstance(model, str) and model)):
             raise UsageError("Budget(fallback_model=...) is no model", found=describe(model))
-        errors.must_be_number(
-            self.reserve_output, "Budget(reserve_output=...) takes a number of tokens", kind=int
-        )
+        what = "Budget(reserve_output=...) takes a number of tokens"
+        errors.must_be_number(self.reserve_output, what, kind=int)
         help = "MemoryLedger(), or SqliteLedger('budgets.db')"
         errors.must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
         errors.must_be(str, self.name or None, "Budget(name=...) takes text")
@@ -232,9 +231,7 @@ class Budget(requests.OfRequests):
         """
         return self._quoted(model, requests.Spent(usage), own)
 
-    def _quoted(
-        self, model: str, spent: requests.Spent, own: PriceBook | None = None
-    ) -> Money | Unknown:
+    def _quoted(self, model: str, spent: requests.Spent, own: Any = None) -> Money | Unknown:
         at = datetime.fromtimestamp(self._clock.now(), UTC)
         return requests.quoted(self._prices, model, spent, at, own).money
 

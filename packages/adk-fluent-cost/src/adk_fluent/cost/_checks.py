@@ -70,17 +70,14 @@ class Counted:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self.agents: list[ir.AgentNode] = [
-            each for each in graph.of(ir.AgentNode) if each.mock is None
-        ]
+        self.agents = [each for each in graph.of(ir.AgentNode) if each.mock is None]
         own: dict[int, list[Around]] = {}
         for holder, stack in middleware_stacks(graph):
             made = [each for value in stack if (each := _made(value)) is not None]
             own.setdefault(id(holder), []).extend(made)
         root = graph.root
-        telemetry = (
-            root.execution.telemetry if isinstance(root, ir.AppNode) and root.execution else None
-        )
+        execution = root.execution if isinstance(root, ir.AppNode) else None
+        telemetry = execution.telemetry if execution else None
         if telemetry is not None and telemetry.enable_cost_metrics:
             own.setdefault(id(root), []).append(CostAttributionMiddleware())
         self._own = own
@@ -284,9 +281,8 @@ def _unbounded(graph: Graph, money: Counted) -> Iterator[Diagnostic]:
         if id(node) not in above:
             continue
         warned = bool(money.budgets(node))
-        times = (
-            "once for each item of any list" if isinstance(node, ir.MapOverNode) else "without end"
-        )
+        is_map = isinstance(node, ir.MapOverNode)
+        times = "once for each item of any list" if is_map else "without end"
         yield UnboundedCost.at(
             graph,
             node,
@@ -312,10 +308,8 @@ def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
         try:
             table = table_of(node.candidates)
         except PriceError as error:
-            found = f": {error.found}" if error.found else ""
-            yield InvalidCandidatePrice.at(
-                graph, node, f"`{node.name}`: {error.what}{found}", help=error.help
-            )
+            what = f"`{node.name}`: {error.what}" + (f": {error.found}" if error.found else "")
+            yield InvalidCandidatePrice.at(graph, node, what, help=error.help)
             continue
         costs = [_costs(each.name, table) for each in node.candidates]
         reached: list[tuple[Decimal, ...] | None] = []

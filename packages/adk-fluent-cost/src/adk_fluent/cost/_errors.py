@@ -142,7 +142,7 @@ def clock_or_system(clock: Any, where: str) -> Clock:
 
 
 async def said_by(
-    call: ModelCall, what: str, form: str, function: Callable[..., Any], *given: Any
+    call: ModelCall, what: str, form: str, do: Callable[..., Any], *given: Any
 ) -> Any:
     """Return what a function of the user's says, which may be async.
 
@@ -150,14 +150,14 @@ async def said_by(
         call: The model call that it decides about.
         what: What the function is, for errors.
         form: How one is written, for errors.
-        function: The function.
+        do: The function.
         *given: What it is called with.
 
     Raises:
         FunctionError: It raised.
     """
     try:
-        said: Any = function(*given)
+        said: Any = do(*given)
         return await said if isawaitable(said) else said
     except AdkFluentError:
         raise

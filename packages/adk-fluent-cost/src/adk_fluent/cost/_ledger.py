@@ -279,9 +279,7 @@ class SqliteLedger:
                 with self._transaction() as db:
                     self._write_late(db)
             except (sqlite3.Error, LedgerError) as error:
-                LOG.warning(
-                    "%s cannot note that a call cost %s yet: %s", self, cost, error, exc_info=False
-                )
+                LOG.warning("%s cannot note that a call cost %s yet: %s", self, cost, error)
         if self._late:
             self._renew_in_time()
             if not self._at_exit:
@@ -352,9 +350,7 @@ class SqliteLedger:
         return self._db
 
     def _opened(self) -> sqlite3.Connection:
-        db = sqlite3.connect(
-            self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False
-        )
+        db = sqlite3.connect(self.path, _BUSY, isolation_level=None, check_same_thread=False)
         try:
             db.execute("BEGIN IMMEDIATE")  # another process may be making it
             (kind,) = db.execute("PRAGMA application_id").fetchone()

@@ -62,9 +62,8 @@ class CostRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON data, what is at its default left out."""
-        return cast(
-            "dict[str, Any]", json.loads(written(begun(self), self.usage, self.cost, self.at))
-        )
+        made: dict[str, Any] = json.loads(written(begun(self), self.usage, self.cost, self.at))
+        return made
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CostRecord:

@@ -206,20 +206,18 @@ def requested(call: ModelCall) -> str:
     return getattr(call.request, "model", None) or getattr(call.model, "model", None) or ""
 
 
-def provider_of(kind: type[Any], name: str) -> str:
-    """Return who provides a model of a class and a name, in OpenTelemetry's words."""
-    names = {each.__name__ for each in kind.__mro__}
+def provider_of(kind: type[Any] | None, name: str) -> str:
+    """Return who provides a model of a class (None is unknown), in OpenTelemetry's words."""
+    names = [] if kind is None else [each.__name__ for each in kind.__mro__]
     if "Gemini" in names:
         return "gcp.gemini"
-    if "LiteLlm" in names:
-        return model_id(name).provider or "litellm"
-    return kind.__name__.lower()
+    if "LiteLlm" in names or not names:
+        return model_id(name).provider or ("litellm" if names else "")
+    return names[0].lower()
 
 
 #: What the candidates of the selector that has chosen the model bring as prices of their own.
-CANDIDATE_PRICES: Final[ContextVar[PriceBook | None]] = ContextVar(
-    "adk_fluent_candidate_prices", default=None
-)
+CANDIDATE_PRICES = ContextVar["PriceBook | None"]("adk_fluent_candidate_prices", default=None)
 
 
 class Left:

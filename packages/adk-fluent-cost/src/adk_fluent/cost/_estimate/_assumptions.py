@@ -87,9 +87,8 @@ class TrafficAssumptions:
             by_name = isinstance(value, Mapping)
             if each.name in (_ONE if by_name else _NAMED):
                 takes = "a number" if by_name else "numbers by the names of steps"
-                raise UsageError(
-                    f"TrafficAssumptions({each.name}=...) takes {takes}", found=describe(value)
-                )
+                what = f"TrafficAssumptions({each.name}=...) takes {takes}"
+                raise UsageError(what, found=describe(value))
             numbers = cast("Mapping[str, Any]", value) if by_name else {"": value}
             for name, number in numbers.items():
                 _check(each.name, name, number, most=1.0 if each.name in _SHARES else inf)

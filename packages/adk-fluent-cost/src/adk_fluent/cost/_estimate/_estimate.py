@@ -33,21 +33,19 @@ _MANY: Final = 100
 _MOST_ENDS: Final = 1_000
 
 
-def percentiles_of(
-    positions: Sequence[Position], percentiles: Iterable[float]
-) -> dict[float, float]:
+def percentiles_of(positions: Sequence[Position], wanted: Iterable[float]) -> dict[float, float]:
     """Return what so many percent of the runs cost at most: by the nearest rank of the samples.
 
     Args:
         positions: The pipeline, each position before those inside it.
-        percentiles: Above 0 and up to 100.
+        wanted: Percentiles above 0 and up to 100.
 
     Raises:
         UsageError: A percentile is none.
     """
     what = "estimate_cost(percentiles=...) takes numbers above 0 and up to 100"
-    must_be(Iterable, percentiles, what, "percentiles=(50, 90, 99)")
-    wanted = tuple(percentiles)
+    must_be(Iterable, wanted, what, "percentiles=(50, 90, 99)")
+    wanted = tuple(wanted)
     for each in wanted:
         must_be_number(each, what, "percentiles=(50, 90, 99)", most=_WHOLE, above_0=True)
     if not wanted:

@@ -87,9 +87,7 @@ class Measured:
             "mean_usd": self.mean,
             "per_agent": {name: self.usd(name) for name in self.agents},
             "calls": {name: self.calls(name) for name in self.agents},
-            "unpriced_models": {
-                model: calls / self.runs for model, calls in self.report.unpriced.items()
-            },
+            "unpriced_models": {m: n / self.runs for m, n in self.report.unpriced.items()},
         }
 
 

@@ -8,7 +8,7 @@ None is recursive, so depth does not matter.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, nan
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -114,9 +114,8 @@ def chances_of(
     if other is not None:
         name = other if isinstance(other, str) else other.name
         chances.append(Chance(name, cost(name), 0.0 if chances else 1.0, 0.0))
-    return chances or [
-        Chance(each.name, costs[at], float(not at)) for at, each in enumerate(selector.candidates)
-    ]
+    every = enumerate(selector.candidates)
+    return chances or [Chance(each.name, costs[at], float(not at)) for at, each in every]
 
 
 def total_of(selector: ModelSelectorNode, chances: list[Chance]) -> Range | None:
@@ -131,6 +130,10 @@ def total_of(selector: ModelSelectorNode, chances: list[Chance]) -> Range | None
         min(cost.lo for cost, _ in known),
         sum(tops) if ladder else max(tops),
     )
+
+
+#: What has in it steps that know nothing of each other.
+_APART = ir.ParallelNode | ir.RaceNode | ir.RouteNode | ir.MapOverNode
 
 
 @dataclass(slots=True)
@@ -352,9 +355,7 @@ class Walk:
                 each.sees = each.before = NEVER
             if isinstance(node, ir.SequenceNode):
                 sees, before = sees.plus(each.says), each.says
-            elif not isinstance(
-                node, ir.ParallelNode | ir.RaceNode | ir.RouteNode | ir.MapOverNode
-            ):
+            elif not isinstance(node, _APART):
                 before = each.says
 
     # --- what it costs -------------------------------------------------------------------------
@@ -386,16 +387,15 @@ class Walk:
         """What the calls of an agent cost, each time it runs; None if nobody knows."""
         selector = node.selector
         if selector is None:
-            own = self._calls_of(here.model, self._price, node, here)
+            own = self._usd(here.model, self._price, node, here)
             here.asked = [(here.model, 1.0, None if own is None else own.mean)]
             return own
         if id(selector) not in self._prices:
             self._prices[id(selector)] = self._pricing(table_of(selector.candidates))
         price, base = self._prices[id(selector)], self._traffic.of("avg_input_tokens", node.name)
         rate = self._traffic.of("escalation_rate", node.name)
-        chances = chances_of(
-            selector, lambda model: self._calls_of(model, price, node, here), base, rate
-        )
+        usd = partial(self._usd, price=price, node=node, here=here)
+        chances = chances_of(selector, usd, base, rate)
         more = sum(each.share for each in chances)  # an adaptive one asks more than once
         if node.name in self._traffic.measured_calls:  # these are counted there
             chances = [each._replace(share=each.share / more) for each in chances]
@@ -407,9 +407,7 @@ class Walk:
         ]
         return total_of(selector, chances)
 
-    def _calls_of(
-        self, model: str, price: Price, node: ir.AgentNode, here: Position
-    ) -> Range | None:
+    def _usd(self, model: str, price: Price, node: ir.AgentNode, here: Position) -> Range | None:
         """What the calls of an agent cost if all are of one model."""
         traffic, output = self._traffic, self._output(node)
         base = traffic.of("avg_input_tokens", node.name)

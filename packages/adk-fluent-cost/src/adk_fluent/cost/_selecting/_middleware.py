@@ -142,9 +142,8 @@ class _Selecting:
         request.model = model.model
         request.cache_metadata = None if at else self._cache  # it is the first one's
         self.asked = at
-        return await self._next(
-            replace(call, model=model, sink=call.sink if sink is None else sink)
-        )
+        sink = call.sink if sink is None else sink
+        return await self._next(replace(call, model=model, sink=sink))
 
     # --- adaptive ------------------------------------------------------------------------------
 
