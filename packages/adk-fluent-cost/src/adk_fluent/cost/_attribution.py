@@ -146,9 +146,8 @@ class CostAttributionMiddleware(requests.OfRequests):
         books = self._given or watched.books or self.prices
         place = call.agent, call.path, getattr(requests.invocation_of(call.ctx), "branch", None)
         model = call.model.__class__, watched.asked, watched.model
-        record, text, attributes, usd = _alike(
-            books, requests.CANDIDATE_PRICES.get(), now // _DAY, place, model, *how
-        )
+        own = requests.CANDIDATE_PRICES.get()
+        record, text, attributes, usd = _alike(books, own, now // _DAY, place, model, *how)
         if usd is not None:
             cost: Money | Unknown = Money(usd(usage))
         else:

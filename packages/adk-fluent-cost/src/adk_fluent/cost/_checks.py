@@ -189,15 +189,13 @@ def _models(money: Counted, agent: ir.AgentNode) -> tuple[list[str], PriceTable 
 def _unknown(
     graph: Graph, money: Counted, agent: ir.AgentNode, names: list[str], table: PriceTable | None
 ) -> Iterator[Diagnostic]:
-    call = Usage(prompt=_PROMPT, output=_PROMPT)
+    call, now = Usage(prompt=_PROMPT, output=_PROMPT), datetime.now(UTC)
+    spent = Spent(call)
     strict = [each for each in money.budgets(agent) if not each.allows_unknown]
     for name in names:
         prices = f'prices={{"{name}": {{"input": ..., "output": ...}}}}), USD per million tokens'
         refusing = [each for each in strict if isinstance(each.price(name, call, table), Unknown)]
-        told = [
-            quoted(each.prices, name, Spent(call), datetime.now(UTC), table).money
-            for each in money.counts(agent)
-        ]
+        told = [quoted(e.prices, name, spent, now, table).money for e in money.counts(agent)]
         if refusing:
             # a candidate may never be chosen
             sure = agent.selector is None
@@ -295,11 +293,8 @@ def _unbounded(graph: Graph, money: Counted) -> Iterator[Diagnostic]:
 
 #: Calls that tell which of two models is the cheaper one whatever is asked: prices change with
 #: the length of a prompt, and an answer is taken for 500 tokens at most.
-_CALLS: Final = tuple(
-    Usage(prompt=prompt, output=output)
-    for prompt in (1, 1_000, 100_000, 150_000, 250_000, 1_000_000)
-    for output in (0, 500)
-)
+_PROMPTS: Final = (1, 1_000, 100_000, 150_000, 250_000, 1_000_000)
+_CALLS: Final = tuple(Usage(prompt=each, output=out) for each in _PROMPTS for out in (0, 500))
 
 
 def check_selectors(graph: Graph) -> Iterator[Diagnostic]:

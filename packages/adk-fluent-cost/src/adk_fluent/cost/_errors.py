@@ -141,15 +141,13 @@ def clock_or_system(clock: Any, where: str) -> Clock:
     return clock
 
 
-async def said_by(
-    call: ModelCall, what: str, form: str, do: Callable[..., Any], *given: Any
-) -> Any:
+async def said_by(call: ModelCall, what: str, how: str, do: Callable[..., Any], *given: Any) -> Any:
     """Return what a function of the user's says, which may be async.
 
     Args:
         call: The model call that it decides about.
         what: What the function is, for errors.
-        form: How one is written, for errors.
+        how: How one is written, for errors.
         do: The function.
         *given: What it is called with.
 
@@ -166,5 +164,5 @@ async def said_by(
             f"{what} of agent {call.agent} has failed",
             node=call.node or call.agent,
             found=f"{type(error).__name__}: {error}",
-            help=f"correct it; it is written as {form}",
+            help=f"correct it; it is written as {how}",
         ) from error

@@ -261,10 +261,8 @@ class SqliteLedger:
                 db.execute("DELETE FROM reservations WHERE expires < ?", (now,))
                 if limit is not None and sum(_gone(db, account, now)) + wanted > units(limit):
                     return None
-                db.execute(
-                    "INSERT INTO reservations VALUES (?, ?, ?, ?)",
-                    (made.id, account, min(wanted, _MOST), now + self.ttl),
-                )
+                row = (made.id, account, min(wanted, _MOST), now + self.ttl)
+                db.execute("INSERT INTO reservations VALUES (?, ?, ?, ?)", row)
             self._open[made.id] = made  # committed; else it would be renewed for ever
         self._renew_in_time()
         return made

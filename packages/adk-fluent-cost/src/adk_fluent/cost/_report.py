@@ -73,7 +73,7 @@ class CostRecord:
             ValueError: The data is no record.
         """
         try:
-            named = (*_FIXED, "at")
+            named = ("agent", "model", *_FIXED, "at")
             made: dict[str, Any] = {name: data[name] for name in named if name in data}
             made.setdefault("served", made["model"])
             tokens = {name: int(n) for name, n in data["usage"].items() if name in _TOKENS}
@@ -84,9 +84,7 @@ class CostRecord:
 
 
 #: What the records of a step have in common, with few exceptions.
-_FIXED: Final = (
-    *("agent", "model", "served", "provider", "source", "estimated", "tier", "path", "branch"),
-)
+_FIXED: Final = ("served", "provider", "source", "estimated", "tier", "path", "branch")
 _TOKENS: Final = tuple(each.name for each in fields(Usage))
 _tokens: Final = attrgetter(*_TOKENS)
 

@@ -162,10 +162,8 @@ class TrafficAssumptions:
                 prompts[each.agent] += each.usage.prompt + each.usage.tool
                 answers[each.agent] += each.usage.output + each.usage.thoughts
         if not calls:
-            raise UsageError(
-                "TrafficAssumptions.from_results needs results with model calls",
-                found=f"{runs} results without any",
-            )
+            what = "TrafficAssumptions.from_results needs results with model calls"
+            raise UsageError(what, found=f"{runs} results without any")
         return cls(
             invocations_per_day=invocations_per_day,
             avg_input_tokens={name: prompts[name] / n for name, n in calls.items()},

@@ -70,11 +70,9 @@ def _fixed(positions: Sequence[Position]) -> list[bool]:
 
 def _repeats_alike(here: Position, shares: Sequence[Range]) -> bool:
     """Whether chance has no say in how often things inside a position run."""
-    is_loop = isinstance(here.node, LoopNode)
-    return all(
-        share.mean == floor(share.mean) and (not is_loop or share.mean in (share.lo, share.hi))
-        for share in shares
-    )
+    if isinstance(here.node, LoopNode) and not all(e.mean in (e.lo, e.hi) for e in shares):
+        return False
+    return all(share.mean == floor(share.mean) for share in shares)
 
 
 def _sampled(positions: Sequence[Position], fixed: list[bool], number: int) -> list[float]:

@@ -46,11 +46,8 @@ class Range(NamedTuple):
         """Return the product of both; nothing of something endless is nothing."""
         if other is ONCE:
             return self
-        return Range(
-            self.mean * other.mean,
-            self.lo * other.lo,
-            self.hi * other.hi if self.hi and other.hi else 0.0,
-        )
+        hi = self.hi * other.hi if self.hi and other.hi else 0.0
+        return Range(self.mean * other.mean, self.lo * other.lo, hi)
 
 
 ONCE = Range(1.0, 1.0, 1.0)
@@ -94,11 +91,7 @@ def chances_of(
         best = selector.strategy == "quality_optimized"
         return (-row[1].quality_tier if best else 0.0, found is None, found.mean if found else 0.0)
 
-    rows = [
-        (at, each)
-        for at, each in enumerate(selector.candidates)
-        if each.max_tokens is None or prompt <= each.max_tokens
-    ]
+    rows = [row for row in enumerate(selector.candidates) if prompt <= (row[1].max_tokens or inf)]
     chances: list[Chance] = []
     tier = float("-inf")
     for at, each in sorted(rows, key=dearness):
@@ -123,13 +116,9 @@ def total_of(selector: ModelSelectorNode, chances: list[Chance]) -> Range | None
     known = [(each.cost, each.share) for each in chances if each.cost is not None]
     if not known:
         return None
-    ladder = selector.strategy == "adaptive"
-    tops = [cost.hi for cost, _ in known]
-    return Range(
-        sum(cost.mean * share for cost, share in known),
-        min(cost.lo for cost, _ in known),
-        sum(tops) if ladder else max(tops),
-    )
+    mean, lo = sum(cost.mean * share for cost, share in known), min(cost.lo for cost, _ in known)
+    all_or_one = sum if selector.strategy == "adaptive" else max
+    return Range(mean, lo, all_or_one([cost.hi for cost, _ in known]))
 
 
 #: What has in it steps that know nothing of each other.
@@ -273,11 +262,8 @@ class Walk:
             self.unbounded.append(node.name)
             return [(node.body, Range(traffic.of("map_items", node.name), 0.0, inf))]
         if isinstance(node, ir.FallbackNode):
-            rate = traffic.failure_rate
-            return [
-                (each, Range(rate**at, 0.0 if at else 1.0, 1.0))
-                for at, each in enumerate(node.attempts)
-            ]
+            rate, tries = traffic.failure_rate, enumerate(node.attempts)
+            return [(each, Range(rate**at, 0.0 if at else 1.0, 1.0)) for at, each in tries]
         return [(each, ONCE) for each in node.children]
 
     def _helpers(self, node: ir.AgentNode) -> Iterable[tuple[ir.Node, Range]]:
@@ -401,10 +387,7 @@ class Walk:
             chances = [each._replace(share=each.share / more) for each in chances]
         else:
             here.calls = here.calls.times(Range(more, 1.0, max(1.0, sum(e.most for e in chances))))
-        here.asked = [
-            (each.model, each.share / more, each.cost and each.share * each.cost.mean)
-            for each in chances
-        ]
+        here.asked = [(e.model, e.share / more, e.cost and e.share * e.cost.mean) for e in chances]
         return total_of(selector, chances)
 
     def _usd(self, model: str, price: Price, node: ir.AgentNode, here: Position) -> Range | None:

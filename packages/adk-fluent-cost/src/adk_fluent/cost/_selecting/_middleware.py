@@ -60,16 +60,14 @@ class ModelSelection(Middleware):
         choice = self._choices.get(call.agent)
         if choice is None:
             return await next(call)
-        tokens = (
-            requests.CANDIDATE_PRICES.set(choice.prices),
-            requests.LEFT.set(requests.Left(choice.budget_key)),
-        )
+        prices = requests.CANDIDATE_PRICES.set(choice.prices)
+        left = requests.LEFT.set(requests.Left(choice.budget_key))
         try:
             selecting = _Selecting(choice, call, next)
             reply = await selecting.reply()
         finally:
-            requests.CANDIDATE_PRICES.reset(tokens[0])
-            requests.LEFT.reset(tokens[1])
+            requests.CANDIDATE_PRICES.reset(prices)
+            requests.LEFT.reset(left)
         return selecting.signed(reply)
 
 
