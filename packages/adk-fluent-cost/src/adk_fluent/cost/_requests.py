@@ -169,9 +169,9 @@ class Watched:
             told = responses[0].usage_metadata
             usage = Usage.from_genai(told)
             if usage is not None and (usage.output or usage.total):
-                plain = getattr(told, "traffic_type", None) is None
-                tier = service_tier(request) if plain else _tier(request, said)
-                return Spent(usage, False, served, tier)
+                plain = getattr(request.config, "service_tier", None) is None
+                plain = plain and getattr(told, "traffic_type", None) is None
+                return Spent(usage, False, served, None if plain else _tier(request, said))
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
         if usage is not None and usage.total:
