@@ -38,12 +38,11 @@ else:
             "_diff": "EventChange EventDiff diff_events",
             "_errors": "PipelineMismatchError RecordedError RecordingFileError "
             "ReplayMismatchError UnusedInteractionsError",
-            "_interactions": "Interaction LLMInteraction RemoteInteraction ToolInteraction",
             "_recorder": "Recorder recorder",
             "_recording": "Recording",
             "_replayer": "ReplayerBackend",
             "_replaying": "ReplayReport replay replay_async",
-            "_run": "RecordedRun",
+            "_run": "Interaction LLMInteraction RecordedRun RemoteInteraction ToolInteraction",
             "_time_travel": "TimeTravel",
         }.items()
         for name in names.split()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.events.event import Event
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 _CONTENT: Final = TypeAdapter(types.Content)
-#: What is set of a message that is nothing but a text.
-_TEXT: Final = {"text"}
+#: Of a part of a message: its text, what is set of it, and whether that is the text alone.
+_text_of: Final = attrgetter("text")
+_set_of: Final = attrgetter("__pydantic_fields_set__")
+_is_text: Final = {"text"}.__eq__
 #: What of an answer cannot be changed within, or is copied.
 _PLAIN: Final = frozenset(
     {
@@ -72,16 +75,11 @@ def keep_request(request: Any) -> Any:
     said: list[Any] = []
     try:
         for content in request.contents or ():
-            texts: list[str] = []
-            for part in content.parts or ():
-                if part.__pydantic_fields_set__ != _TEXT:
-                    break
-                texts.append(part.text)
+            parts = content.parts
+            if parts and all(map(_is_text, map(_set_of, parts))):  # as nearly always
+                said.append((content.role, [*map(_text_of, parts)]))
             else:
-                if texts:  # and nothing more, as nearly always
-                    said.append((content.role, texts))
-                    continue
-            said.append(_CONTENT.dump_json(content, exclude_none=True))
+                said.append(_CONTENT.dump_json(content, exclude_none=True))
     except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
         return dump_request(request)
     config = request.config
@@ -113,7 +111,7 @@ def keep_response(response: Any) -> Any:
         content is not None
         and content.parts
         and len(content.parts) == 1
-        and content.parts[0].__pydantic_fields_set__ == _TEXT
+        and _is_text(_set_of(content.parts[0]))
         and all(fields[name] is None for name in response.__pydantic_fields_set__ - _PLAIN)
     ):
         counts = None if usage is None else (usage.__class__, usage.__dict__.copy())
@@ -144,13 +142,9 @@ def dump_request(request: Any) -> Data:
     try:
         data = request_data(request)
     except TypeError:  # a live object in it: what can be shown of the conversation has to do
-        data = {
-            "model": request.model,
-            "contents": [dump_model(each) for each in request.contents or ()],
-            "config": {
-                "system_instruction": str(getattr(request.config, "system_instruction", ""))
-            },
-        }
+        said = [dump_model(each) for each in request.contents or ()]
+        config = {"system_instruction": str(getattr(request.config, "system_instruction", ""))}
+        data = {"model": request.model, "contents": said, "config": config}
     return _told({key: value for key, value in data.items() if value is not None})
 
 
@@ -181,24 +175,11 @@ def state_written(ctx: Any) -> Data:
 
 def dump_actions(actions: Any) -> Data:
     """What stands in EventActions, but for what is not set."""
-    made: Data = {}
-    for name, value in cast("Data", vars(actions)).items():
-        if value is None or (isinstance(value, dict | list) and not value):
-            continue
-        made[name] = value if name == "state_delta" else _dumped(value)
-    if "state_delta" in made:
-        made["state_delta"] = dict(made["state_delta"])
-    return made
-
-
-def _dumped(value: Any) -> Any:
-    if hasattr(value, "model_dump"):
-        return dump_model(value)
-    if isinstance(value, dict):
-        return {str(key): _dumped(each) for key, each in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list | tuple | set):
-        return [_dumped(each) for each in cast("list[Any]", value)]
-    return value
+    return {
+        name: dict(value) if name == "state_delta" else json_safe(value)
+        for name, value in cast("Data", vars(actions)).items()
+        if value not in (None, {}, [])
+    }
 
 
 def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
@@ -207,16 +188,13 @@ def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
     wrote: Data = effects.get("state_delta") or {}
     for key, each in wrote.items():
         context.state[key] = each
-    if not given:
-        return
-    actions = context.actions
     made = EventActions.model_validate(given)
     for name in made.model_fields_set:
         value: Any = getattr(made, name)
         if isinstance(value, dict):
-            getattr(actions, name).update(value)
+            getattr(context.actions, name).update(value)
         else:
-            setattr(actions, name, value)
+            setattr(context.actions, name, value)
 
 
 # --- what agents elsewhere say --------------------------------------------------------------------

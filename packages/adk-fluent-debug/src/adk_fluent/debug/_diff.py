@@ -34,6 +34,9 @@ class Difference(NamedTuple):
     recorded: Any
     now: Any
 
+    def __str__(self) -> str:
+        return f"{self.path}: {shown(self.recorded)} -> {shown(self.now)}"
+
 
 def first_difference(
     recorded: Any, now: Any, *, empty_is_missing: bool = False
@@ -149,8 +152,8 @@ class EventChange:
         where = f"event {self.index} ({self.lane})"
         if not self.path:
             return f"{where} is {'new' if self.before is None else 'gone'}"
-        before, after = (shown(Missing if v is None else v) for v in (self.before, self.after))
-        return f"{where} differs at {self.path}: {before} -> {after}"
+        before, after = (Missing if v is None else v for v in (self.before, self.after))
+        return f"{where} differs at {Difference(self.path, before, after)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.errors import BuildError, Details, RunError, UsageError
+from adk_fluent.errors import DataFileError, Details, RunError, UsageError
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -17,7 +17,7 @@ def log_warning(text: str, *args: object) -> None:
     LOG.warning(text, *args)
 
 
-class RecordingFileError(BuildError, OSError):
+class RecordingFileError(DataFileError):
     """A file of a recording cannot be read or written.
 
     Cause: it is missing, truncated, no recording, of a newer version, or the disk is full.
@@ -25,18 +25,11 @@ class RecordingFileError(BuildError, OSError):
 
     Attributes:
         path: The file.
+        line: The line of a file of lines, counted from 1; None if unknown.
         field: The field, as ``runs[0].tape[3]``; empty if unknown.
     """
 
     code = "ADKF950"
-
-    def __init__(
-        self, what: str, *, path: str, field: str = "", **details: Unpack[Details]
-    ) -> None:
-        self.path = path
-        self.field = field
-        details.setdefault("location", f"{path} ({field})" if field else path)
-        super().__init__(what, **details)
 
 
 class ReplayMismatchError(RunError, LookupError):

@@ -159,12 +159,8 @@ VERSION: Final = 1
 
 
 @contextmanager
-def writing(file: Path, what: str = "recording") -> Generator[None]:
+def writing(file: Path) -> Generator[None]:
     """Make the folders of a file that is written inside, and say it where that fails.
-
-    Args:
-        file: The file.
-        what: What errors call it.
 
     Raises:
         RecordingFileError: It cannot be written.
@@ -174,7 +170,7 @@ def writing(file: Path, what: str = "recording") -> Generator[None]:
         yield
     except OSError as error:
         raise RecordingFileError(
-            f"the {what} cannot be written",
+            "the file cannot be written",
             path=str(file),
             found=error.strerror or type(error).__name__,
             help="nothing was written; choose another place, or make room",
@@ -182,22 +178,18 @@ def writing(file: Path, what: str = "recording") -> Generator[None]:
 
 
 def write(file: Path, text: str) -> None:
-    """Write beside the file, and put it in its place when it is whole and on the disk."""
-    import tempfile  # noqa: PLC0415  # slow to import, and seldom needed
-    from pathlib import Path  # noqa: PLC0415  # the same
+    """Write a file, which is replaced once all of it is on the disk; missing folders are made.
 
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
-    try:
-        # half a character stands in JSON as it stands behind a backslash
-        with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as out:  # noqa: PTH123  # a descriptor
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(name).replace(file)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    Raises:
+        RecordingFileError: It cannot be written.
+    """
+    from adk_fluent.extend import DataFile  # noqa: PLC0415  # slow to import
+
+    class RecordingFile(DataFile):
+        kind = RecordingFileError
+
+    # half a character stands in JSON as it stands behind a backslash
+    RecordingFile.write(file, [text.encode("utf-8", "backslashreplace").decode()])
 
 
 def checksum(body: Mapping[str, Any]) -> str:
@@ -297,7 +289,7 @@ def unstreamed(text: str, path: str) -> Data:
             _read(runs, json.loads(line))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise RecordingFileError(
-                "this is no line of a recording", path=path, field=f"line {number}"
+                "this is no line of a recording", path=path, line=number
             ) from error
     if lines and lines[-1]:
         log_warning("%s was cut off in its last line, which is left out", path)
@@ -368,7 +360,8 @@ class Stream:
         except OSError as error:
             from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
 
-            LOG.error("the recording in %s ends here: %s", self._file, error.strerror or error)
+            why = getattr(error.__cause__, "strerror", None) or error.strerror or error
+            LOG.error("the recording in %s ends here: %s", self._file, why)
             self._is_over = True
 
     def _clean(self, part: Data) -> Data:

@@ -15,7 +15,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug import _show
-from adk_fluent.debug._diff import COST, counted, diff_events, first_difference, lane_of, shown
+from adk_fluent.debug._diff import COST, counted, diff_events, first_difference, lane_of
 from adk_fluent.debug._run import LLMInteraction, RemoteInteraction, ToolInteraction
 from adk_fluent.extend import provided
 from adk_fluent.protocol import AgentEvent, Money
@@ -23,8 +23,7 @@ from adk_fluent.protocol import AgentEvent, Money
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.debug._recording import Recording
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import Recorded, RecordedRun
     from adk_fluent.debug._show import Span
 
 Data = dict[str, Any]
@@ -116,7 +115,7 @@ class PageData:
         calls: Row and call of each model call by run, agent and branch.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recorded) -> None:
         self.rows: list[Data] = []
         self.events: list[int] = []
         self.by_lane: dict[str, list[int]] = {}
@@ -358,7 +357,7 @@ _PACKAGE: Final = "adk_fluent.debug"
 _ESCAPED: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&"}
 
 
-def html_page(recording: Recording, against: Recording | None = None) -> str:
+def html_page(recording: Recorded, against: Recorded | None = None) -> str:
     """Return a recording as a page; the same recording gives the same page.
 
     Args:
@@ -368,17 +367,13 @@ def html_page(recording: Recording, against: Recording | None = None) -> str:
     data = json.dumps(_data(recording, against)).translate(_ESCAPED)
     style, script = _read("viewer.css"), _read("viewer.js")
     name = "recording" if recording.path is None else recording.path.name
-    return Template(_read("viewer.html")).substitute(
-        title=html.escape(name if name.isprintable() else repr(name)),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        style=style,
-        script=script,
-        data=data,
-    )
+    title = html.escape(name if name.isprintable() else repr(name))
+    hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
+    page = Template(_read("viewer.html"))
+    return page.substitute(hashes, title=title, style=style, script=script, data=data)
 
 
-def _data(recording: Recording, against: Recording | None) -> Data:
+def _data(recording: Recorded, against: Recorded | None) -> Data:
     page = PageData(recording)
     if against is None:
         return {"sides": [page.to_dict()]}
@@ -387,13 +382,10 @@ def _data(recording: Recording, against: Recording | None) -> Data:
     found = list(_requests(page, other))
     for lane, change in diff.by_lane.items():
         rows = [_at(each.by_lane.get(lane, []), change.index) for each in (page, other)]
-        numbers = [
-            side.rows[row]["number"]  # of all events, not of its lane
-            for side, row in zip((page, other), rows, strict=True)
-            if row is not None
-        ]
-        counted = replace(change, index=numbers[0])
-        found.append({"rows": rows, "text": str(counted)})
+        pairs = zip((page, other), rows, strict=True)
+        # of all events, not of its lane
+        number = next(side.rows[row]["number"] for side, row in pairs if row is not None)
+        found.append({"rows": rows, "text": str(replace(change, index=number))})
     if diff.first is not None and not diff.by_lane:
         rows = [_at(each.events, diff.first.index) for each in (page, other)]
         found.append({"rows": rows, "text": diff.summary})
@@ -414,10 +406,8 @@ def _requests(page: PageData, other: PageData) -> Iterator[Data]:
             same = call.request == now.request  # which is quick to tell
             change = None if same else first_difference(call.request, now.request)
             if change is not None:
-                was, has = shown(change.recorded), shown(change.now)
                 what = f"the prompt of model call {number} of {call.agent_name}"
-                text = f"{what} differs at {change.path}: {was} -> {has}"
-                yield {"rows": [row, beside], "text": text}
+                yield {"rows": [row, beside], "text": f"{what} differs at {change}"}
                 break
 
 

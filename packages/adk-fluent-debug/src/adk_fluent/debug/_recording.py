@@ -128,7 +128,7 @@ class Recording:
             RecordingFileError: The file cannot be written.
         """
         file = _path(path)
-        _write(file, self.to_json())
+        _file.write(file, self.to_json())
         self.path = file
 
     def to_json(self) -> str:
@@ -268,7 +268,7 @@ class Recording:
                 help="Recording.load(path) reads a file",
             )
         file = _path(path)
-        _write(file, html_page(self, against))
+        _file.write(file, html_page(self, against))
         return file
 
     def to_pytest(
@@ -327,11 +327,6 @@ def check_has_events(recording: Recording) -> None:
         )
 
 
-def _write(file: Path, text: str) -> None:
-    with _file.writing(file):
-        _file.write(file, text)
-
-
 def _path(path: str | os.PathLike[str]) -> Path:
     from pathlib import Path  # noqa: PLC0415  # slow to import
 
@@ -386,8 +381,7 @@ def _write_test(file: Path, target: str, name: str, recording: Path) -> None:
     if source.endswith(".py"):
         loaded = f'f"{{HERE / {_relative(_path(source), file.parent)!r}}}:{attribute}"'
     beside = _relative(recording, file.parent)
-    with _file.writing(file, "test"):
-        _file.write(file, _TEST.format(file=beside, name=name, target=loaded))
+    _file.write(file, _TEST.format(file=beside, name=name, target=loaded))
 
 
 def _relative(path: Path, start: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.debug._diff import OURS, EventDiff, diff_events, first_difference, shown
+from adk_fluent.debug._diff import OURS, EventDiff, diff_events, first_difference
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recording import check_has_events
 from adk_fluent.debug._replayer import OnMismatch, ReplayerBackend, ToolMode
@@ -179,10 +179,7 @@ class _Runs:
         *_, last = (run.state, *run.states)
         changed = first_difference(_compared(last), _compared(result.state))
         if changed is not None:
-            self.problems.append(
-                f"run {number} ends with other state at {changed.path}: "
-                f"{shown(changed.recorded)} -> {shown(changed.now)}"
-            )
+            self.problems.append(f"run {number} ends with other state at {changed}")
 
 
 def _compared(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adk_fluent.debug._errors import PipelineMismatchError
 from adk_fluent.errors import UsageError
@@ -13,6 +13,7 @@ from adk_fluent.protocol import AgentEvent, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from adk_fluent.ir import Node
 
@@ -20,6 +21,8 @@ Data = dict[str, Any]
 
 #: Stands in the place of content that was not captured.
 LEFT_OUT: Final = "[not recorded]"
+#: What an entry has that begins a call: its number.
+BEGIN: Final = ("model_call", "tool_call", "remote_call")
 
 
 class RecordedRun:
@@ -123,6 +126,20 @@ class RecordedRun:
         return [each for each in self.interactions if isinstance(each, RemoteInteraction)]
 
 
+class Recorded(Protocol):
+    """A recording, as far as what shows one needs it; see `Recording`."""
+
+    runs: list[RecordedRun]
+    metadata: Data
+    path: Path | None
+    edited: bool
+
+    @property
+    def events(self) -> list[AgentEvent]:
+        """The events of all runs, in order."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interaction:
     """A call.
@@ -209,48 +226,95 @@ class RemoteInteraction(Interaction):
     responses: list[Data] = field(default_factory=list[Data])
 
 
+def call_of(entry: Data, keys: Sequence[str] = BEGIN) -> int | None:
+    """The number of the call that an entry begins, or is part of; None if it does not."""
+    return next((entry[key] for key in keys if key in entry), None)
+
+
+@dataclass(slots=True, eq=False)
+class Taped:
+    """A call on a tape.
+
+    Attributes:
+        entry: The entry where it begins.
+        start: The index of that entry.
+        asked: What is compared: the request, or the arguments.
+        chunks: The indexes of the fragments of its answer.
+        end: The index of the entry where it ends; None if it never did.
+        used: A run has asked for it.
+    """
+
+    entry: Data
+    start: int
+    asked: Any
+    chunks: list[int] = field(default_factory=list[int])
+    end: int | None = None
+    used: bool = False
+
+    @property
+    def agent(self) -> str:
+        """The agent that makes it."""
+        return self.entry["agent"]
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that is called; None if a model or an agent elsewhere is."""
+        return self.entry.get("tool")
+
+    def __str__(self) -> str:
+        what = "agent" if "remote_call" in self.entry else "model"
+        return f"{self.agent}: " + (f"tool {self.tool}" if self.tool else what)
+
+
+def calls_on(tape: Sequence[Data]) -> list[Taped]:
+    """The calls on a tape, in the order in which they began."""
+    known: dict[Any, Taped] = {}
+    for index, entry in enumerate(tape):
+        if (number := call_of(entry)) is not None:
+            asked = entry.get("request" if "model_call" in entry else "args", {})
+            known[number] = Taped(entry, index, asked)
+        elif entry.get("chunk_of") in known:
+            known[entry["chunk_of"]].chunks.append(index)
+        elif (of := entry.get("reply_of", entry.get("result_of"))) in known:
+            known[of].end = index
+    return list(known.values())
+
+
 def interactions(tape: Sequence[Data]) -> Iterator[Interaction]:
     """The calls on a tape, in the order in which they began, without requests never sent."""
-    ends: dict[int, Data] = {}
-    chunks: dict[int, list[Data]] = {}
-    for each in tape:
-        if "chunk_of" in each:
-            chunks.setdefault(each["chunk_of"], []).append(each)
-        elif (of := each.get("reply_of", each.get("result_of"))) is not None:
-            ends[of] = each
-    for at, entry in enumerate(tape):
-        number = entry.get("model_call", entry.get("tool_call", entry.get("remote_call")))
-        end = ends.get(-1 if number is None else number, {"cancelled": True})
-        if number is None or end.get("unsent"):
+    for call in calls_on(tape):
+        entry = call.entry
+        end: Data = {"cancelled": True} if call.end is None else tape[call.end]
+        if end.get("unsent"):
             continue
         begun = entry.get("t", 0.0)
         common: Data = {
-            "agent_name": entry["agent"],
+            "agent_name": call.agent,
             "branch": entry.get("branch"),
             "error": end.get("error"),
             "cancelled": bool(end.get("cancelled")),
             "latency_ms": round(end.get("t", begun) - begun, 3),
-            "entry": at,
+            "entry": call.start,
         }
-        if "tool_call" in entry:
+        if call.tool is not None:
             yield ToolInteraction(
-                tool_name=entry["tool"],
+                tool_name=call.tool,
                 call_id=entry.get("call_id"),
-                args=entry.get("args", {}),
+                args=call.asked,
                 result=end.get("result"),
                 effects=end.get("effects", {}),
                 **common,
             )
             continue
-        parts = chunks.get(number, ())
+        parts = [tape[index] for index in call.chunks]
         common["chunks"] = [each["response"] for each in parts]
         common["responses"] = end.get("responses", [])
         if "remote_call" in entry:
-            yield RemoteInteraction(asked=entry.get("args", {}), **common)
+            yield RemoteInteraction(asked=call.asked, **common)
             continue
         yield LLMInteraction(
             model=entry.get("model", ""),
-            request=entry.get("request", {}),
+            request=call.asked,
             usage=_usage(common["responses"]),
             first_chunk_ms=round(parts[0].get("t", begun) - begun, 3) if parts else None,
             **common,

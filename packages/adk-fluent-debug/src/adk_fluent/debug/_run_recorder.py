@@ -17,7 +17,6 @@ from adk_fluent.extend import is_journal_key, json_safe
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from adk_fluent.debug._recorder import Recorder
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
 
@@ -26,11 +25,11 @@ Data = dict[str, Any]
 
 #: Something that happened: when (`time.perf_counter`), within which tool call, and the function
 #: that makes an entry of a tape of the rest, none of which anybody changes.
-Note = tuple[float, "tuple[Recorder, int] | None", "Callable[..., Data]", tuple[Any, ...]]
+Note = tuple[float, "tuple[Any, int] | None", "Callable[..., Data]", tuple[Any, ...]]
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Recorder, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Any, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
 #: The model call that the code that runs is part of: who records it, and what is known of its end.
@@ -41,7 +40,7 @@ _REQUEST: Final[ContextVar[tuple[RunRecorder, Data] | None]] = ContextVar(
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Recorder) -> bool:
+def is_within(recorder: Any) -> bool:
     """Whether the code that runs is part of a tool call that a recorder has."""
     within = _WITHIN.get()
     return within is not None and within[0] is recorder
@@ -51,7 +50,7 @@ class RunRecorder(p.Middleware):
     """Records one run.
 
     Args:
-        recorder: Whose run it is.
+        recorder: The `Recorder` whose run it is.
 
     Attributes:
         tape: What happened, in order, not yet data.
@@ -64,7 +63,7 @@ class RunRecorder(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Any) -> None:
         self.tape: list[Note] = []
         self.status: str = ""
         self.session_id: str = ""
@@ -94,12 +93,11 @@ class RunRecorder(p.Middleware):
         self._recorder.went_on(self)
 
     async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
-        """Keep an event."""
-        if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
-            return
+        """Keep an event; nothing of it is looked at yet but what it writes, which may change."""
         if self._head is None:
             self._begin(ctx)
-        self._add(_event, event, _state(event.state_delta) if event.state_delta else {})
+        wrote = event.raw is None or event.raw.actions.state_delta
+        self._add(_event, event, _state(event.state_delta) if wrote else {})
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
@@ -138,8 +136,8 @@ class RunRecorder(p.Middleware):
     def _add(self, make: Callable[..., Data], *what: Any) -> None:
         note = (time.perf_counter(), _WITHIN.get(), make, what)
         self.tape.append(note)
-        if self._streams:
-            self._recorder.went_on(self, self._entry(note))
+        if self._streams and (entry := self._entry(note)):
+            self._recorder.went_on(self, entry)
 
     def _number(self) -> int:
         self._count += 1
@@ -177,16 +175,18 @@ class RunRecorder(p.Middleware):
             _adk.keep_request(request),
         )
 
-        async def forward(response: Any) -> None:
-            self._add(_fragment, number, _is_late(), _adk.keep_response(response))
-            await call.emit(response)
+        heard = call
+        if call.stream:
 
+            async def forward(response: Any) -> None:
+                self._add(_fragment, number, _is_late(), _adk.keep_response(response))
+                await call.emit(response)
+
+            heard = replace(call, sink=p.Sink(forward, call.emitted))
         before = _adk.state_written(call.ctx)
         kept: list[Any] | None = None
         try:
-            reply = await next(
-                replace(call, sink=p.Sink(forward, call.emitted)) if call.stream else call
-            )
+            reply = await next(heard)
             end.update(_is_late())
             kept = [_adk.keep_response(each) for each in reply.responses]
         except BaseException as error:
@@ -248,13 +248,15 @@ class RunRecorder(p.Middleware):
 
     def data(self) -> Data:
         """The run as it stands in a file, nothing taken out yet."""
-        return {**self.known(), "tape": [self._entry(each) for each in self.tape]}
+        return {**self.known(), "tape": [*filter(None, map(self._entry, self.tape))]}
 
     def _entry(self, note: Note) -> Data:
-        """What happened as an entry of a tape; the time first."""
+        """What happened as an entry of a tape, the time first; empty if it is none."""
         when, within, make, what = note
         made: Data = {"t": round((when - self._began) * 1000, 3)}
         entry = make(*what)
+        if not entry:
+            return entry
         made |= {key: each for key, each in entry.items() if each is not None or key == "result"}
         if within is not None and within[0] is self._recorder:
             made["within"] = within[1]
@@ -284,6 +286,8 @@ class SpanRecorder(RunRecorder):
 
 
 def _event(event: p.AgentEvent, wrote: Data) -> Data:
+    if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
+        return {}
     return {"event": replace(event, state_delta=wrote, raw=None).to_dict()}
 
 

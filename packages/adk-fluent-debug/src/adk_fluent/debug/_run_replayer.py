@@ -17,8 +17,8 @@ from adk_fluent.extend import LOG, ask_in_place_again, json_safe
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from adk_fluent.debug._replayer import ReplayerBackend
-    from adk_fluent.debug._tape import Tape, Taped
+    from adk_fluent.debug._run import Taped
+    from adk_fluent.debug._tape import Tape
 
 Data = dict[str, Any]
 
@@ -34,13 +34,13 @@ class RunReplayer(p.Middleware):
     """Replays one run.
 
     Args:
-        backend: What has the recording.
+        backend: The `ReplayerBackend` that has the recording.
     """
 
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, backend: ReplayerBackend) -> None:
+    def __init__(self, backend: Any) -> None:
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
@@ -216,7 +216,9 @@ class RunReplayer(p.Middleware):
 
     def _taken(self) -> Tape:
         if self._tape is None:  # a run whose beginning another middleware has answered
-            _, self._tape = self._backend.take(self._message, resumed=False)
+            tape: Tape
+            _, tape = self._backend.take(self._message, resumed=False)
+            self._tape = tape
         return self._tape
 
     def _heed(self, error: ReplayMismatchError) -> str:

@@ -20,8 +20,7 @@ from adk_fluent.protocol import AgentEvent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adk_fluent.debug._recording import Recording
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import Recorded, RecordedRun
 
 Data = dict[str, Any]
 
@@ -162,16 +161,13 @@ def _events(run: RecordedRun) -> Iterator[_Row]:
 def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
     known = {str(each.get("span_id")): each for each in run.spans}
     times = [float(each.get("t", 0.0)) for each in run.tape]
-    of_agents: dict[str, dict[str, list[Span]]] = {}
-    for name, branch, row in done:
-        of_agents.setdefault(name, {}).setdefault(branch, []).append(row)
     for each in run.spans:
         start, end = float(each.get("start", 0.0)), float(each.get("end", 0.0))
         agent = _agent_of(each, known)
-        branches = [*of_agents.get(agent, ())]
+        theirs = [(branch, row) for name, branch, row in done if name == agent]
+        branches = {branch for branch, _ in theirs}
         if len(branches) > 1:
-            rows = of_agents[agent]
-            branches = [b for b in branches if any(r.overlaps(start, end) for r in rows[b])]
+            branches = {branch for branch, row in theirs if row.overlaps(start, end)}
         span = Span(
             kind="span",
             label=str(each.get("name", "")),
@@ -181,7 +177,7 @@ def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
             what=each,
             entry=bisect_left(times, start),
         )
-        yield agent or "spans", branches[0] if len(branches) == 1 else "", span
+        yield agent or "spans", branches.pop() if len(branches) == 1 else "", span
 
 
 def _agent_of(span: Data, known: dict[str, Data]) -> str:
@@ -256,7 +252,7 @@ def _shorter(text: str, limit: int) -> str:
 _PACKAGES: Final = ("google-adk", "adk-fluent-core", "adk-fluent-debug")
 
 
-def text_of(recording: Recording, *, full: bool = False) -> str:
+def text_of(recording: Recorded, *, full: bool = False) -> str:
     """What a recording holds, for people.
 
     Args:
@@ -266,7 +262,7 @@ def text_of(recording: Recording, *, full: bool = False) -> str:
     return "\n".join(map(_printable, _lines(recording, 0 if full else SHOWN)))
 
 
-def data_of(recording: Recording) -> Data:
+def data_of(recording: Recorded) -> Data:
     """What a recording holds, for programs."""
     return {
         "metadata": recording.metadata,
@@ -290,7 +286,7 @@ def _lane_data(lane: Lane) -> Data:
     return {"name": lane.name, "agent": lane.agent, "branch": lane.branch, "spans": spans}
 
 
-def _lines(recording: Recording, limit: int) -> Iterator[str]:
+def _lines(recording: Recorded, limit: int) -> Iterator[str]:
     name = "recording" if recording.path is None else recording.path.name
     yield f"{name}: {repr(recording)[len('<Recording: ') : -1]}"
     versions: Data = recording.metadata.get("versions") or {}

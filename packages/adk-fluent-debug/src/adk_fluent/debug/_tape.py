@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._diff import Difference, counted, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError
+from adk_fluent.debug._run import BEGIN, Taped, call_of, calls_on
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ _GRACE: Final = 100
 #: How often its patience a call that was cancelled waits for that.
 _PATIENCES: Final = 10
 _ENDS: Final = frozenset({"end", "expired"})
-_BEGIN: Final = ("model_call", "tool_call", "remote_call")
-_CALLS: Final = (*_BEGIN, "chunk_of", "reply_of", "result_of")
+_CALLS: Final = (*BEGIN, "chunk_of", "reply_of", "result_of")
 
 
 class Turnstile:
@@ -235,11 +234,6 @@ class Turnstile:
         self.let_go()
 
 
-def call_of(entry: Data, keys: Sequence[str] = _BEGIN) -> int | None:
-    """The number of the call that an entry begins, or is part of; None if it does not."""
-    return next((entry[key] for key in keys if key in entry), None)
-
-
 def _lane_of(entry: Data) -> Lane | None:
     """What an entry has in common with others of the same line of control; None for answers."""
     if "handed_in" in entry:
@@ -274,41 +268,6 @@ def _named(entry: Data) -> str:
     return f"{kind} {who!r}"
 
 
-@dataclass(slots=True, eq=False)
-class Taped:
-    """A call on a tape.
-
-    Attributes:
-        entry: The entry where it begins.
-        start: The index of that entry.
-        asked: What is compared: the request, or the arguments.
-        chunks: The indexes of the fragments of its answer.
-        end: The index of the entry where it ends; None if it never did.
-        used: A run has asked for it.
-    """
-
-    entry: Data
-    start: int
-    asked: Any
-    chunks: list[int] = field(default_factory=list[int])
-    end: int | None = None
-    used: bool = False
-
-    @property
-    def agent(self) -> str:
-        """The agent that makes it."""
-        return self.entry["agent"]
-
-    @property
-    def tool(self) -> str | None:
-        """The tool that is called; None if a model or an agent elsewhere is."""
-        return self.entry.get("tool")
-
-    def __str__(self) -> str:
-        what = "agent" if "remote_call" in self.entry else "model"
-        return f"{self.agent}: " + (f"tool {self.tool}" if self.tool else what)
-
-
 class Tape:
     """A recorded run that is being replayed.
 
@@ -327,16 +286,7 @@ class Tape:
         self.turnstile: Turnstile = Turnstile(run.tape, patience)
         if run.data.get("unordered"):
             self.turnstile.let_go()
-        known: dict[Any, Taped] = {}
-        for index, entry in enumerate(run.tape):
-            if (number := call_of(entry)) is not None:
-                asked = entry.get("request" if "model_call" in entry else "args", {})
-                known[number] = Taped(entry, index, asked)
-            elif entry.get("chunk_of") in known:
-                known[entry["chunk_of"]].chunks.append(index)
-            elif (of := entry.get("reply_of", entry.get("result_of"))) in known:
-                known[of].end = index
-        self.calls: list[Taped] = list(known.values())
+        self.calls: list[Taped] = calls_on(run.tape)
 
     def is_cancelled(self, taped: Taped) -> bool:
         """Whether a call was cancelled before it was answered."""
