@@ -42,9 +42,9 @@ _PLAIN: Final = frozenset(
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
-def dump_model(value: Any) -> Data:
+def dump_model(value: Any, **options: Any) -> Data:
     """One of ADK's or genai's objects as JSON data, without what is not set."""
-    return value.model_dump(mode="json", exclude_none=True)
+    return value.model_dump(mode="json", exclude_none=True, **options)
 
 
 def dump_content(content: Any) -> Data | None:
