@@ -23,6 +23,7 @@ from adk_fluent.extend import LOG, answer_fault
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, RouteNode, SequenceNode, TimeoutNode
 from adk_fluent.protocol import Resume, RunResult, compose_answer, kept_events
 from adk_fluent.serve._handler import ASKED, NEW, TAKEN
+from adk_fluent.serve._logs import log_failure
 from adk_fluent.serve._parts_adk import data_part, file_parts, heard, prompt_of, text_part
 from adk_fluent.serve._questions import answers_in, question_parts
 from adk_fluent.serve._tasks import OVER, WAITING, WORKING
@@ -171,8 +172,8 @@ class PipelineExecutor(AgentExecutor):
             if not self.stopping:
                 raise  # the client cancelled, and the task's state says so
             await turn.end(TaskState.TASK_STATE_FAILED, _STOPPED)
-        except Exception:  # noqa: BLE001  # the log has it, and the client an error
-            LOG.exception("task %s of a served pipeline failed", context.task_id)
+        except Exception as error:  # noqa: BLE001  # the log has it, and the client an error
+            log_failure(f"task {context.task_id} of a served pipeline failed", error)
             await turn.end(TaskState.TASK_STATE_FAILED, _FAILED)
         finally:
             del self._running[here]

@@ -40,7 +40,7 @@ from a2a.utils.errors import (
 from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.task import apply_history_length, validate_history_length
 
-from adk_fluent.extend import LOG
+from adk_fluent.serve._logs import log_failure
 from adk_fluent.serve._parts_adk import heard, prompt_of
 from adk_fluent.serve._push_adk import PRINCIPAL
 from adk_fluent.serve._tasks import WORKING, has_taken, task_id_of
@@ -107,7 +107,7 @@ def _redacted(error: Exception) -> A2AError:
         return error
     if isinstance(error, QueueShutDown):  # another request ended the task in the same moment
         return UnsupportedOperationError("The task has ended")
-    LOG.error("a request to a served pipeline failed", exc_info=error)
+    log_failure("a request to a served pipeline failed", error)
     return InternalError("Internal error")
 
 

@@ -27,6 +27,7 @@ from adk_fluent.serve._handler import Handler
 from adk_fluent.serve._keys import INPUTS, Keys
 from adk_fluent.serve._limits import Limits, PushPolicy
 from adk_fluent.serve._listening import Listening, check_start, listener_at
+from adk_fluent.serve._logs import is_of_database, log_failure
 from adk_fluent.serve._push_adk import Configs, Sender
 from adk_fluent.serve._stores_adk import open_stores, store_error
 
@@ -237,7 +238,7 @@ class A2AServer:
             try:
                 await self._given.get_session(app_name=app, user_id="_", session_id="_")
             except Exception as error:
-                if not _is_of_database(error):
+                if not (isinstance(error, OSError) or is_of_database(error)):
                     raise
                 what = "the sessions of session_service= cannot be read"
                 raise store_error(what, error) from error
@@ -355,8 +356,8 @@ class A2AServer:
         try:
             async with asyncio.timeout(_CHECK_SECONDS):
                 await self._stores.check()
-        except Exception:  # noqa: BLE001  # whatever it is, it is not ready
-            LOG.warning("a server is not ready: its store cannot be read", exc_info=True)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is not ready
+            log_failure("a server is not ready: its store cannot be read", error)
             return JSONResponse({"status": "no store"}, status_code=503)
         if self._executor.stopping:
             return JSONResponse({"status": "stopping"}, status_code=503)
@@ -417,12 +418,6 @@ def _unsent(graph: Graph, sent: Collection[str]) -> Iterator[Diagnostic]:
                 "give, and no message may",
                 help=f'let messages write it: A2AServer(..., inputs=["{ref.key}"])',
             )
-
-
-def _is_of_database(error: Exception) -> bool:
-    return isinstance(error, OSError) or type(error).__module__.startswith(
-        ("sqlalchemy", "sqlite3")
-    )
 
 
 def _check(card: object, auth: object, limits: object, push: object, extended: object) -> None:

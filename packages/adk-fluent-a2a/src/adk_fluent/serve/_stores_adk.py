@@ -14,6 +14,7 @@ from a2a.server.tasks import InMemoryPushNotificationConfigStore, InMemoryTaskSt
 
 from adk_fluent.errors import SessionStoreError, UsageError
 from adk_fluent.extend import describe, public_address
+from adk_fluent.serve._logs import one_line
 from adk_fluent.serve._tasks import OVER, WORKING
 
 if TYPE_CHECKING:
@@ -185,10 +186,9 @@ def open_stores(url: str | None, limits: Limits, *, sessions: bool) -> Stores:
 
 def store_error(what: str, error: BaseException) -> SessionStoreError:
     """An error of a database, without its SQL."""
-    found = getattr(error, "orig", None) or error
     return SessionStoreError(
         what,
-        found=f"{type(found).__name__}: {found}".splitlines()[0],
+        found=one_line(error),
         help="see that it is there, that its user may write, and that no other program's tables "
         "have the names of ours; a damaged one is restored from a backup, or moved away",
     )

@@ -127,7 +127,7 @@ class Engine(RunState[E]):
         self._segment, self._beside = segment, beside
         self._stops: dict[str, str] = {}
         self._around = around
-        self._operations = Operations(leaf, answers or {}, self.failed)
+        self._operations = Operations(leaf, answers or {}, watch)
         self.pending: dict[str, dict[str, Any]] = self._operations.pending
         self.questions: list[Pending] = self._operations.questions
 

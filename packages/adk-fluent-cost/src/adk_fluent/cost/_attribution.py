@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 
+from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
-from adk_fluent.cost._report import KEY, CostRecord, begun, written
-from adk_fluent.cost._requests import (
-    AROUND,
-    CANDIDATE_PRICES,
-    OfRequests,
-    Watched,
-    invocation_of,
-    names_of,
-    provider_of,
-    quoted,
-    with_candidates,
-)
+from adk_fluent.cost._report import KEY, CostRecord, CostReport, begun, written
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import MiddlewareDesc, Money, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from decimal import Decimal
     from typing import Self
 
@@ -58,13 +49,17 @@ class _Alike(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _alike(
-    books: PriceBooks, own: PriceBook | None, day: float, kind: type[Any], asked: str, *same: Any
+    books: PriceBooks, own: PriceBook | None, day: float, place: Any, models: Any, *how: Any
 ) -> _Alike:
     """What those have in common that are alike in all this."""
-    agent, path, branch, model, estimated, served, tier = same
+    (agent, path, branch), (kind, asked, model), (estimated, served, tier) = place, models, how
     on = datetime.fromtimestamp(day * _DAY, UTC).date()
-    usd, source = with_candidates(books, own).of_day(names_of(model, served)[0], on, tier)
-    provider = provider_of(kind, asked) if model == asked else model_id(model).provider or ""
+    usd, source = requests.with_candidates(books, own).of_day(
+        requests.names_of(model, served)[0], on, tier
+    )
+    provider = (
+        requests.provider_of(kind, asked) if model == asked else model_id(model).provider or ""
+    )
     served = served or model
     record = CostRecord(agent=agent, model=model, served=served, provider=provider).but(
         source=source, estimated=estimated, tier=tier, path=path, branch=branch or ""
@@ -75,7 +70,7 @@ def _alike(
     return _Alike(record, begun(record), attributes, usd)
 
 
-class CostAttributionMiddleware(OfRequests):
+class CostAttributionMiddleware(requests.OfRequests):
     """Attributes the cost of every request to a model to its agent, model and step.
 
     It adds to the counter ``adk_fluent.llm.cost`` (USD), sets ``adk_fluent.cost_usd`` on ADK's own
@@ -86,8 +81,10 @@ class CostAttributionMiddleware(OfRequests):
 
     Attributes:
         prices: The price books, in order.
+        name: What it is called where a pipeline is explained.
     """
 
+    name: str = "cost_attribution"
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
@@ -127,19 +124,19 @@ class CostAttributionMiddleware(OfRequests):
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
-        for outer in AROUND.get():
+        for outer in requests.AROUND.get():
             if isinstance(outer.by, CostAttributionMiddleware):
                 outer.told += self._told
                 outer.books = outer.books or self._given
                 return await next(call)
-        return await Watched(call, self).send(next, self._charge)
+        return await requests.Watched(call, self).send(next, self._charge)
 
     async def after_model(self, ctx: Any, response: Any) -> Any:
         """Keep on the answer what was spent since the one before, for `cost_of`."""
         if response.partial:
             return None
         owner = self._owner
-        if owner is not None and invocation_of(ctx).session.id != owner[2]:
+        if owner is not None and requests.invocation_of(ctx).session.id != owner[2]:
             return None  # of an agent in a tool: its answer is no event of the run
         kept: dict[str, Any] = {
             **(response.custom_metadata or {}),
@@ -148,24 +145,23 @@ class CostAttributionMiddleware(OfRequests):
         self._pending.clear()
         return _noted(response, kept)
 
-    def _charge(self, watched: Watched) -> None:
+    def _charge(self, watched: requests.Watched) -> None:
         """Charge a request that is over, and tell of it."""
         spent = watched.spent()
         if spent is None:
             return
         call, now, (usage, *how) = watched.call, self._clock.now(), spent
-        kind: type[Any] = call.model.__class__
         books = self._given or watched.books or self.prices
+        place = call.agent, call.path, getattr(requests.invocation_of(call.ctx), "branch", None)
+        model = call.model.__class__, watched.asked, watched.model
         record, text, attributes, usd = _alike(
-            *(books, CANDIDATE_PRICES.get(), now // _DAY, kind, watched.asked),
-            *(call.agent, call.path, getattr(invocation_of(call.ctx), "branch", None)),
-            *(watched.model, *how),
+            books, requests.CANDIDATE_PRICES.get(), now // _DAY, place, model, *how
         )
         if usd is not None:
             cost: Money | Unknown = Money(usd(usage))
         else:
             at = datetime.fromtimestamp(now, UTC)
-            cost, source = quoted(books, watched.model, spent, at)
+            cost, source = requests.quoted(books, watched.model, spent, at)
             record = record.but(source=source)
             text = begun(record)
             attributes = {**attributes, **({_LABELS[-1]: source} if source else {})}
@@ -175,7 +171,7 @@ class CostAttributionMiddleware(OfRequests):
             self._warn(record, cost)
         else:
             charge(float(cost.usd), attributes)
-        told = (*self._told, *watched.told)
+        told = self._told + watched.told
         record = record.but(usage=usage, cost=cost, at=now) if told else record
         for each in told:
             try:
@@ -201,9 +197,10 @@ def _noted(response: Any, metadata: dict[str, Any]) -> Any:
     `model_copy` takes three times as long, and this is done for each model call.
     """
     made: Any = object.__new__(cast("type[Any]", response.__class__))
+    fields = {*response.__pydantic_fields_set__, "custom_metadata"}
     _set(made, "__dict__", {**response.__dict__, "custom_metadata": metadata})
-    _set(made, "__pydantic_fields_set__", {*response.model_fields_set, "custom_metadata"})
-    _set(made, "__pydantic_extra__", response.model_extra)
+    _set(made, "__pydantic_fields_set__", fields)
+    _set(made, "__pydantic_extra__", response.__pydantic_extra__)
     _set(made, "__pydantic_private__", response.__pydantic_private__)
     return made
 
@@ -223,3 +220,22 @@ CostAttributionMiddleware.DESC = MiddlewareDesc(
 
 #: `CostAttributionMiddleware` by its short name.
 cost_attribution = CostAttributionMiddleware
+
+
+class CostOption:
+    """Collects what the model calls of a command cost, and prints it at its end."""
+
+    def __init__(self) -> None:
+        self._report = CostReport()
+        self._costs = CostAttributionMiddleware(on_record=self._report.add)
+
+    @property
+    def middlewares(self) -> Sequence[CostAttributionMiddleware]:
+        """What stands around each run."""
+        return (self._costs,)
+
+    def report(self, *, as_json: bool) -> str:
+        """Return what was spent, as a line of JSON or as Markdown."""
+        if as_json:
+            return json.dumps({"cost": self._report.to_dict()})
+        return f"\nCost: {self._report.to_markdown()}"

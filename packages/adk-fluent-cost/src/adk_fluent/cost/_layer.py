@@ -16,7 +16,7 @@ LAYER = Layer(
         ),
         "passes": "adk_fluent.cost._selecting._middleware:PASSES",
         "run_options": Entry(
-            "adk_fluent.cost._report:CostOption", "cost", "Print what the model calls cost."
+            "adk_fluent.cost._attribution:CostOption", "cost", "Print what the model calls cost."
         ),
         "price_books": "adk_fluent.cost._prices._books:price_books",
         "middleware": (

@@ -380,17 +380,12 @@ class SqliteLedger:
         return db
 
     def _failed(self, error: sqlite3.Error) -> LedgerError:
+        how, found, help = "cannot be used", str(error), "give the ledger another path"
         if isinstance(error, sqlite3.OperationalError) and _is_locked(error):
-            return LedgerError(
-                f"the ledger {self.path} is locked",
-                found=f"another process has held it for more than {self.wait:g} seconds",
-                help="end that process, or SqliteLedger(wait=...); no model was called",
-            )
-        return LedgerError(
-            f"the ledger {self.path} cannot be used",
-            found=str(error),
-            help="give the ledger another path; no model was called",
-        )
+            found = f"another process has held it for more than {self.wait:g} seconds"
+            how, help = "is locked", "end that process, or SqliteLedger(wait=...)"
+        help += "; no model was called"
+        return LedgerError(f"the ledger {self.path} {how}", found=found, help=help)
 
     def _write_late(self, db: sqlite3.Connection) -> None:
         """Note what calls cost that have ended; in a transaction."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -17,10 +19,9 @@ from adk_fluent.cost._requests import Spent, quoted
 from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
-    from adk_fluent.protocol import AnyMiddleware
 
 
 #: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
@@ -62,7 +63,7 @@ class CostRecord:
     def but(self, **changes: Any) -> CostRecord:
         """Return a record with other values: `dataclasses.replace` takes ten times as long."""
         made = object.__new__(CostRecord)
-        vars(made).update(vars(self), **changes)
+        object.__setattr__(made, "__dict__", vars(self) | changes)
         return made
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,16 +127,11 @@ def records_on(event: AgentEvent) -> list[CostRecord] | None:
         kept: Any = json.loads(text)
     except ValueError:
         return []
-    return list(_valid(cast("list[Any]", kept))) if isinstance(kept, list) else []
-
-
-def _valid(kept: list[Any]) -> Iterator[CostRecord]:
-    """The records; what clients have put there is none, and is no reason to fail."""
-    for each in kept:
-        try:
-            yield CostRecord.from_dict(each)
-        except ValueError:
-            continue
+    found: list[CostRecord] = []
+    for each in cast("list[Any]", kept) if isinstance(kept, list) else ():
+        with suppress(ValueError):  # what clients have put there is no reason to fail
+            found.append(CostRecord.from_dict(each))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +157,11 @@ class CostLine:
     @classmethod
     def of(cls, name: str, records: Iterable[CostRecord]) -> CostLine:
         """Return the sum of records."""
-        cost, usage, calls, unpriced, estimated = Money(), Usage(), 0, 0, 0
-        for each in records:
-            calls += 1
-            usage += each.usage
-            estimated += each.estimated
-            if isinstance(each.cost, Unknown):
-                unpriced += 1
-            else:
-                cost += each.cost
-        return cls(name, cost, calls, unpriced, estimated, usage)
+        rows = list(records)
+        known = [each.cost for each in rows if isinstance(each.cost, Money)]
+        estimated, usage = sum(e.estimated for e in rows), sum((e.usage for e in rows), Usage())
+        unpriced = len(rows) - len(known)
+        return cls(name, sum(known, Money()), len(rows), unpriced, estimated, usage)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line as JSON data."""
@@ -224,11 +215,7 @@ class CostReport:
     @property
     def unpriced(self) -> dict[str, int]:
         """Models without a price, with the number of their requests; they are in no total."""
-        found: dict[str, int] = {}
-        for each in self.records:
-            if isinstance(each.cost, Unknown):
-                found[each.model] = found.get(each.model, 0) + 1
-        return found
+        return dict(Counter(e.model for e in self.records if isinstance(e.cost, Unknown)))
 
     @property
     def estimated(self) -> int:
@@ -403,24 +390,3 @@ def _again(record: CostRecord, books: PriceBooks) -> CostRecord:
     spent = Spent(record.usage, record.estimated, record.served, record.tier)
     quote = quoted(books, record.model, spent, datetime.fromtimestamp(record.at, UTC))
     return record.but(cost=quote.money, source=quote.source)
-
-
-class CostOption:
-    """Collects what the model calls of a command cost, and prints it at its end."""
-
-    def __init__(self) -> None:
-        from adk_fluent.cost._attribution import CostAttributionMiddleware  # noqa: PLC0415  # which imports this
-
-        self._report = CostReport()
-        self._costs = CostAttributionMiddleware(on_record=self._report.add)
-
-    @property
-    def middlewares(self) -> Sequence[AnyMiddleware]:
-        """What stands around each run."""
-        return (self._costs,)
-
-    def report(self, *, as_json: bool) -> str:
-        """Return what was spent, as a line of JSON or as Markdown."""
-        if as_json:
-            return json.dumps({"cost": self._report.to_dict()})
-        return f"\nCost: {self._report.to_markdown()}"

@@ -114,15 +114,15 @@ class Watched:
     def __init__(self, call: ModelCall, by: object) -> None:
         self.call = call
         self.by = by
-        self.asked = self.model = requested(call)
+        self.asked = self.model = call.request.model or requested(call)
         outside = AROUND.get()
         self._around = (*outside, self)
         for each in outside:
             each.model = self.model
         self._said: list[Any] = []
-        sink = call.sink
-        if sink.forward is not None and not isinstance(sink.forward, _Passing):
-            sink.forward = _Passing(sink.forward)
+        forward = call.sink.forward
+        if forward is not None and not isinstance(forward, _Passing):
+            call.sink.forward = _Passing(forward)
 
     async def send(self, next: NextModel, over: Callable[[Watched], None]) -> ModelReply:
         """Send the request.

@@ -157,7 +157,7 @@ class FluentEvalSuite(Suite):
 
         return run_sync("run_sync", lambda: self.run(**options), instead="run")
 
-    async def stream(self, **options: Unpack[RunOptions]) -> AsyncGenerator[CaseOutcome, None]:
+    async def stream(self, **options: Unpack[RunOptions]) -> AsyncGenerator[CaseOutcome]:
         """Run the cases, and yield each outcome when it is there; see `run`.
 
         Closing the generator cancels the run.

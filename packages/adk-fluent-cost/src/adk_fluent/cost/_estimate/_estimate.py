@@ -41,22 +41,6 @@ _MANY: Final = 100
 _MOST_ENDS: Final = 1_000
 
 
-def checked(percentiles: Iterable[float]) -> tuple[float, ...]:
-    """Return percentiles in order.
-
-    Raises:
-        UsageError: One is no number above 0 and up to 100.
-    """
-    what, help = "takes numbers above 0 and up to 100", "percentiles=(50, 90, 99)"
-    must_be(Iterable, percentiles, f"estimate_cost(percentiles=...) {what}", help)
-    given = tuple(percentiles)
-    for each in given:
-        must_be_number(
-            each, f"estimate_cost(percentiles=...) {what}", help, most=_WHOLE, above_0=True
-        )
-    return tuple(sorted(set(given)))
-
-
 def percentiles_of(
     positions: Sequence[Position], percentiles: Iterable[float]
 ) -> dict[float, float]:
@@ -65,14 +49,22 @@ def percentiles_of(
     Args:
         positions: The pipeline, each position before those inside it.
         percentiles: Above 0 and up to 100.
+
+    Raises:
+        UsageError: A percentile is none.
     """
-    wanted = checked(percentiles)
+    what = "estimate_cost(percentiles=...) takes numbers above 0 and up to 100"
+    must_be(Iterable, percentiles, what, "percentiles=(50, 90, 99)")
+    wanted = tuple(percentiles)
+    for each in wanted:
+        must_be_number(each, what, "percentiles=(50, 90, 99)", most=_WHOLE, above_0=True)
     if not wanted:
         return {}
     fixed = _fixed(positions)
     number = max(LEAST, min(MOST, _DRAWS // max(1, fixed.count(False))))
     costs = sorted(_sampled(positions, fixed, number))
-    return {each: costs[max(0, ceil(each / _WHOLE * number) - 1)] for each in wanted}
+    ranks = {each: max(0, ceil(each / _WHOLE * number) - 1) for each in sorted(wanted)}
+    return {each: costs[rank] for each, rank in ranks.items()}
 
 
 def _fixed(positions: Sequence[Position]) -> list[bool]:

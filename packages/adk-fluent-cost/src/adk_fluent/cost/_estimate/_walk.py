@@ -315,18 +315,21 @@ class Walk:
         node = here.node
         if isinstance(node, ir.AgentNode):
             return _exactly(0.0 if node.mock else self._output(node))
-        inside = [self.positions[each] for each in here.inside]
-        each_says = [each.says.times(each.share) for each in inside]
-        if isinstance(node, ir.RouteNode) and inside:
-            mean = sum(each.mean for each in each_says)
-            return _of_one_way(mean, [each.says for each in inside], node)
-        if isinstance(node, ir.RaceNode) and each_says:
-            return Range(*(max(column) for column in zip(*each_says, strict=True)))
-        if isinstance(node, ir.FallbackNode) and inside:
-            first = inside[0].says
-            return Range(first.mean, min(e.says.lo for e in inside), max(e.says.hi for e in inside))
-        total = NEVER
-        for each in each_says:
+        ways = [self.positions[each].says for each in here.inside]
+        if isinstance(node, ir.RaceNode) and ways:
+            return Range(*(max(column) for column in zip(*ways, strict=True)))
+        if isinstance(node, ir.FallbackNode) and ways:
+            return Range(ways[0].mean, min(e.lo for e in ways), max(e.hi for e in ways))
+        return self._of_all(here, ways, NEVER)
+
+    def _of_all(self, here: Position, ways: list[Range], total: Range) -> Range:
+        """What comes of all that is inside a position, or of one of its ways."""
+        shares = (self.positions[each].share for each in here.inside)
+        made = [each.times(share) for each, share in zip(ways, shares, strict=True)]
+        if isinstance(here.node, ir.RouteNode) and ways:  # without a default, none may be taken
+            lo = 0.0 if here.node.default is None else min(each.lo for each in ways)
+            return Range(sum(each.mean for each in made), lo, max(each.hi for each in ways))
+        for each in made:
             total = total.plus(each)
         return total
 
@@ -435,26 +438,12 @@ class Walk:
             total = here.own or NEVER
         if not here.inside:
             return total
-        inside = [
-            each.cost.times(each.share) for each in (self.positions[at] for at in here.inside)
-        ]
-        if isinstance(node, ir.RouteNode) and inside:
-            mean = sum(each.mean for each in inside)
-            return _of_one_way(mean, [self.positions[at].cost for at in here.inside], node)
-        for each in inside:
-            total = total.plus(each)
-        return total
+        return self._of_all(here, [self.positions[each].cost for each in here.inside], total)
 
 
 @lru_cache(maxsize=1024)
 def _exactly(number: float) -> Range:
     return Range(number, number, number)
-
-
-def _of_one_way(mean: float, ways: list[Range], node: ir.RouteNode) -> Range:
-    """What comes of one of several ways; without a default, none may be taken."""
-    lo = 0.0 if node.default is None else min(each.lo for each in ways)
-    return Range(mean, lo, max(each.hi for each in ways))
 
 
 def _seen(node: ir.AgentNode, here: Position) -> Range:

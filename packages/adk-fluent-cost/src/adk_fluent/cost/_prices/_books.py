@@ -172,21 +172,20 @@ def price_of(given: Any, where: str) -> Price:
     tiers: Any = row.get("tiers") or {}
     for field, value in (("above", above), ("tiers", tiers)):
         must_be(Mapping, value, f"{where}, {field}: this is a mapping", error=PriceError)
-    thresholds: list[tuple[int, Rates]] = []
-    for threshold, dearer in above.items():
-        if not isinstance(threshold, int) or isinstance(threshold, bool) or threshold < 1:
-            raise PriceError(f"{where}, above: prompt tokens are a number", found=repr(threshold))
+    thresholds: dict[int, Rates] = {}
+    for threshold, dearer in sorted(above.items(), key=lambda each: _tokens(each[0], where)):
         here = f"{where}, above {threshold}"
         must_be(Mapping, dearer, f"{here}: this is a mapping", error=PriceError)
-        both = {**rates, **cast("Mapping[str, Any]", dearer)}
-        thresholds.append((threshold, rates_of(both, here)))
+        thresholds[threshold] = rates_of({**rates, **dearer}, here)
     times = {str(tier): _multiple(each, f"{where}, tiers, {tier}") for tier, each in tiers.items()}
-    return Price(
-        rates_of(rates, where),
-        _day(row.get("since"), where),
-        tuple(sorted(thresholds, key=lambda each: each[0])),
-        {**MULTIPLIERS, **times},
-    )
+    since, dearest = _day(row.get("since"), where), tuple(thresholds.items())
+    return Price(rates_of(rates, where), since, dearest, {**MULTIPLIERS, **times})
+
+
+def _tokens(value: Any, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise PriceError(f"{where}, above: prompt tokens are a number", found=repr(value))
+    return value
 
 
 def _multiple(value: object, where: str) -> Decimal:
@@ -309,14 +308,12 @@ def price_books(given: Prices | None = None) -> PriceBooks:
     """
     if isinstance(given, PriceBooks):
         return given
-    own: Any = given
+    own: list[Any] = list(given) if isinstance(given, Iterable) else [given]
     if isinstance(given, str | Path):
-        own = PriceTable.from_yaml(given)
+        own = [PriceTable.from_yaml(given)]
     elif isinstance(given, Mapping):
-        own = PriceTable(cast("Mapping[str, Any]", given))
-    if not isinstance(own, Iterable):
-        own = [] if own is None else [own]
-    return PriceBooks([*own, *default_books()])
+        own = [PriceTable(cast("Mapping[str, Any]", given))]
+    return PriceBooks([*([] if given is None else own), *default_books()])
 
 
 class GenaiPrices:

@@ -210,17 +210,15 @@ def amount(value: Any, where: str) -> Decimal:
     """
     made = number(value, f"{where}: a price")
     if made > MOST:
-        raise PriceError(
-            f"{where}: {made} USD for a million tokens is no price",
-            found=f"{made} for a million, or {made / 1000} if it is the price of a billion",
-            help="give USD for a million tokens, such as 0.30",
-        )
-    if 0 < made < LEAST:
+        or_else = f"{made / 1000} if it is the price of a billion"
+    elif 0 < made < LEAST:
         million, thousand = ((made * each).normalize() for each in (_MILLION, 1000))
-        raise PriceError(
-            f"{where}: {made} USD for a million tokens is no price",
-            found=f"{made} for a million, or {million:f} if it is the price of one token, or "
-            f"{thousand:f} if it is that of a thousand",
-            help="give USD for a million tokens, such as 0.30",
-        )
-    return made
+        or_else = f"{million:f} if it is the price of one token, or {thousand:f} if it is that of "
+        or_else += "a thousand"
+    else:
+        return made
+    raise PriceError(
+        f"{where}: {made} USD for a million tokens is no price",
+        found=f"{made} for a million, or {or_else}",
+        help="give USD for a million tokens, such as 0.30",
+    )

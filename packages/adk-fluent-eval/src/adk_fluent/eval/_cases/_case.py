@@ -10,31 +10,10 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval._cases._turn import (
-    MATCHES,
-    Contains,
-    StateMap,
-    ToolCall,
-    TrajectoryMatch,
-    Turn,
-    UserSimulation,
-    contains_of,
-    key_of,
-    media_digests,
-    statuses,
-    text_of,
-)
-from adk_fluent.eval._errors import (
-    EvalError,
-    did_you_mean,
-    is_count,
-    is_limit,
-    is_mapping,
-    is_text,
-    one_of,
-    require,
-    require_type,
-)
+from adk_fluent.eval import _errors as check
+from adk_fluent.eval._cases import _turn
+from adk_fluent.eval._cases._turn import Contains, StateMap, ToolCall, Turn, UserSimulation
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line, plain
 from adk_fluent.extend import caller, describe
 
@@ -49,15 +28,18 @@ _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_LENGTH: Final = 40
 #: Optional fields, what holds of each, and what they must be.
 _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
-    ("id", is_text, "a name"),
-    ("mock_tool_outputs", is_mapping, "a mapping of tools to mocks"),
-    ("answers", is_mapping, "a mapping of gates and tools to answers"),
-    ("initial_state", is_mapping, "a mapping of keys to values"),
-    ("target_node", is_text, "the name of a step"),
-    ("skip", is_text, "a reason"),
-    ("xfail", is_text, "a reason"),
-    *((name, is_limit, "a number >= 0") for name in ("max_cost_usd", "max_latency_s", "timeout_s")),
-    *((name, is_count, "a whole number >= 0") for name in ("max_tokens", "max_tool_calls")),
+    ("id", check.is_text, "a name"),
+    ("mock_tool_outputs", check.is_mapping, "a mapping of tools to mocks"),
+    ("answers", check.is_mapping, "a mapping of gates and tools to answers"),
+    ("initial_state", check.is_mapping, "a mapping of keys to values"),
+    ("target_node", check.is_text, "the name of a step"),
+    ("skip", check.is_text, "a reason"),
+    ("xfail", check.is_text, "a reason"),
+    *(
+        (name, check.is_limit, "a number >= 0")
+        for name in ("max_cost_usd", "max_latency_s", "timeout_s")
+    ),
+    *((name, check.is_count, "a whole number >= 0") for name in ("max_tokens", "max_tool_calls")),
 )
 _ruled: Final = attrgetter(*(name for name, *_ in _RULES))
 _SIMULATION: Final = UserSimulation | None
@@ -113,7 +95,7 @@ class FluentCase:
 
     input: str | Turn | Content | Part | Sequence[str | Turn | Content]
     expected_trajectory: Sequence[str | ToolCall] | None = None
-    trajectory_match: TrajectoryMatch = "exact"
+    trajectory_match: _turn.TrajectoryMatch = "exact"
     expected_response_contains: Contains = None
     reference_response: str | None = None
     mock_tool_outputs: Mapping[str, Any] | None = None
@@ -179,7 +161,7 @@ class FluentCase:
                 last.input,
                 self.expected_trajectory if calls is None else calls,
                 self.reference_response if reference is None else reference,
-                (*last.contains, *contains_of(self.expected_response_contains)) or None,
+                (*last.contains, *_turn.contains_of(self.expected_response_contains)) or None,
                 last.state_assertions,
                 last.rubrics,
                 self.expected_status if status is None else status,
@@ -200,9 +182,11 @@ class FluentCase:
         from hashlib import sha256  # noqa: PLC0415  # loads OpenSSL; cases with an id need none
 
         messages = [turn.input for turn in self.turns]
-        said = [text_of(each) for each in messages]
-        media = [digest for each in messages for digest in media_digests(each)]
-        state = {key_of(key): plain(value) for key, value in (self.initial_state or {}).items()}
+        said = [_turn.text_of(each) for each in messages]
+        media = [digest for each in messages for digest in _turn.media_digests(each)]
+        state = {
+            _turn.key_of(key): plain(value) for key, value in (self.initial_state or {}).items()
+        }
         identity = json.dumps([said, media, self.target_node, state], sort_keys=True)
         digest = sha256(identity.encode()).hexdigest()[:8]
         slug = _SLUG.sub("-", said[0].lower())[:_SLUG_LENGTH].strip("-")
@@ -218,13 +202,11 @@ def check_cases(cases: Iterable[FluentCase]) -> None:
     """Check that all are cases, each with an id of its own."""
     known: dict[str, FluentCase] = {}
     for case in cases:
-        require_type(case, FluentCase, "cases= takes FluentCases")
+        check.require_type(case, FluentCase, "cases= takes FluentCases")
         if (other := known.get(name := case.name)) is not None:
-            raise case.error(
-                f"the suite has two cases with the id {name!r}",
-                found=f"the other is at {other.place}",
-                help="give each its own id; to run each case twice: num_runs=2",
-            )
+            what = f"the suite has two cases with the id {name!r}"
+            help = "give each its own id; to run each case twice: num_runs=2"
+            raise case.error(what, found=f"the other is at {other.place}", help=help)
         known[name] = case
 
 
@@ -234,11 +216,10 @@ def initial_state(case: FluentCase) -> dict[str, Any]:
     for ref, value in (case.initial_state or {}).items():
         encode = None if isinstance(ref, str) else getattr(ref, "encode", None)
         try:
-            made[key_of(ref)] = copy.deepcopy(value) if encode is None else encode(value)
+            made[_turn.key_of(ref)] = copy.deepcopy(value) if encode is None else encode(value)
         except Exception as error:
-            raise case.error(
-                f"initial_state= has an invalid value for {key_of(ref)!r}", found=error_line(error)
-            ) from error
+            what = f"initial_state= has an invalid value for {_turn.key_of(ref)!r}"
+            raise case.error(what, found=error_line(error)) from error
     return made
 
 
@@ -254,28 +235,28 @@ def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSi
 
 def _validate(case: FluentCase) -> None:  # one check for each field
     """Check every field of a case."""
-    require_type(case.metadata, Mapping, "metadata= must be a mapping")
-    require_type(case.simulation, _SIMULATION, "simulation= takes a UserSimulation")
+    check.require_type(case.metadata, Mapping, "metadata= must be a mapping")
+    check.require_type(case.simulation, _SIMULATION, "simulation= takes a UserSimulation")
     for (name, holds, what), value in zip(_RULES, _ruled(case), strict=True):
         if value is not None and not holds(value):
             raise EvalError(f"{name}= must be {what}", found=describe(value))
-    require(case.timeout_s != 0, "timeout_s= must be above 0", 0)
+    check.require(case.timeout_s != 0, "timeout_s= must be above 0", 0)
     tools: Any = case.mock_tool_outputs or {}
     for tool in tools:
         named = isinstance(tool, str) and tool
-        require(named, "keys of mock_tool_outputs= are names of tools", tool)
+        check.require(named, "keys of mock_tool_outputs= are names of tools", tool)
     _check_answers(case)
-    for key in map(key_of, case.initial_state or {}):
+    for key in map(_turn.key_of, case.initial_state or {}):
         _check_not_temporary("initial_state", key)
     match = case.trajectory_match
-    if match not in MATCHES:
-        raise EvalError(f"unknown trajectory_match={match!r}", help=one_of(MATCHES))
+    if match not in _turn.MATCHES:
+        raise EvalError(f"unknown trajectory_match={match!r}", help=check.one_of(_turn.MATCHES))
     for tag in _items("tags", case.tags):
-        require(is_text(tag), "tags= takes names", tag)
+        check.require(check.is_text(tag), "tags= takes names", tag)
     _check_expectations(case)
     _check_input(case)
     alone = case.simulation is None or len(case.turns) == 1
-    require(alone, "simulation= takes one message as input=, and continues from it")
+    check.require(alone, "simulation= takes one message as input=, and continues from it")
 
 
 def _check_answers(case: FluentCase) -> None:
@@ -285,50 +266,46 @@ def _check_answers(case: FluentCase) -> None:
 
     given: Any = case.answers
     for name, value in given.items():
-        require(is_text(name), "keys of answers= are names of gates and tools", name)
+        check.require(check.is_text(name), "keys of answers= are names of gates and tools", name)
         if value in ([], ()):
-            raise EvalError(
-                f"answers= has none for {name!r}",
-                found="an empty list",
-                help="a list has one answer for each question; [[]] answers one with []",
-            )
+            what = f"answers= has none for {name!r}"
+            help = "a list has one answer for each question; [[]] answers one with []"
+            raise EvalError(what, found="an empty list", help=help)
         if fault := storage_fault(value):
-            raise EvalError(
-                f"answers= has what JSON cannot hold: answers[{name!r}]{fault.path} {fault.says}",
-                help="of a pydantic model give model_dump(mode='json')",
-            )
+            what = f"answers= has what JSON cannot hold: answers[{name!r}]{fault.path} {fault.says}"
+            raise EvalError(what, help="of a pydantic model give model_dump(mode='json')")
 
 
 def _check_expectations(of: FluentCase | Turn) -> None:
     for text in _items("rubrics", of.rubrics):
-        require(is_text(text), "rubrics= takes texts", text)
+        check.require(check.is_text(text), "rubrics= takes texts", text)
     if (status := of.expected_status) is not None:
-        known = statuses()
+        known = _turn.statuses()
         what = f"unknown expected_status={status!r}"
-        require(status in known, what, help=did_you_mean(str(status), known, one_of(known)))
+        check.require(
+            status in known, what, help=check.did_you_mean(str(status), known, check.one_of(known))
+        )
     if of.expected_trajectory is not None:
         for call in _items("expected_trajectory", of.expected_trajectory):
             if not isinstance(call, str) or not call:
                 ToolCall.of(call)
-    contains_of(of.expected_response_contains)
+    _turn.contains_of(of.expected_response_contains)
     if of.reference_response is not None:
-        require_type(of.reference_response, str, "reference_response= must be a text")
+        check.require_type(of.reference_response, str, "reference_response= must be a text")
     if of.state_assertions is not None:
         what = "state_assertions= must be a mapping of keys to values"
-        require_type(of.state_assertions, Mapping, what)
+        check.require_type(of.state_assertions, Mapping, what)
     for ref in of.state_assertions or {}:
-        key = key_of(ref)
+        key = _turn.key_of(ref)
         _check_not_temporary("state_assertions", key)
         _check_not_temporary("state_assertions", key.partition(".")[2])
 
 
 def _check_not_temporary(name: str, key: str) -> None:
     if key.startswith(_TEMPORARY):
-        raise EvalError(
-            f"{name}= has the key {key!r}, which no session keeps",
-            found=f"ADK drops keys with {_TEMPORARY!r} at the end of an invocation",
-            help=f"use a key without {_TEMPORARY!r}",
-        )
+        what = f"{name}= has the key {key!r}, which no session keeps"
+        found = f"ADK drops keys with {_TEMPORARY!r} at the end of an invocation"
+        raise EvalError(what, found=found, help=f"use a key without {_TEMPORARY!r}")
 
 
 def _items(name: str, value: Any) -> Sequence[Any]:
@@ -343,7 +320,7 @@ def _check_input(case: FluentCase) -> None:
     given: Any = case.input
     several = isinstance(given, list | tuple)
     turns = cast("Sequence[Any]", given) if several else (given,)
-    require(turns, "input= is empty", help="give input= a text")
+    check.require(turns, "input= is empty", help="give input= a text")
     for number, turn in enumerate(turns, 1):
         try:
             if isinstance(turn, Turn):
@@ -353,11 +330,9 @@ def _check_input(case: FluentCase) -> None:
                 for part in parts or [""]:
                     _check_message(part)
             elif several and _is_part(turn):
-                raise EvalError(
-                    "a list is one turn after the other, and a Part is not a turn",
-                    found=describe(turn),
-                    help="write input=Turn([text, part]) for one message of several parts",
-                )
+                what = "a list is one turn after the other, and a Part is not a turn"
+                help = "write input=Turn([text, part]) for one message of several parts"
+                raise EvalError(what, found=describe(turn), help=help)
             else:
                 _check_message(turn)
         except EvalError as error:
@@ -378,11 +353,9 @@ def _check_message(message: Any) -> None:
     elif _is_part(message):
         empty = False
     else:
-        raise EvalError(
-            "a user message is a text, or a Content or Part of google.genai",
-            found=describe(message),
-        )
-    require(not empty, "input= is empty", message, help="give input= a text")
+        what = "a user message is a text, or a Content or Part of google.genai"
+        raise EvalError(what, found=describe(message))
+    check.require(not empty, "input= is empty", message, help="give input= a text")
 
 
 def _is_part(value: Any) -> bool:

@@ -7,15 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, SupportsFloat, cast
 
+from adk_fluent.eval import _errors as check
 from adk_fluent.eval._checks._checks import scored
-from adk_fluent.eval._errors import (
-    EvalError,
-    did_you_mean,
-    is_number,
-    one_of,
-    require,
-    require_type,
-)
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line
 from adk_fluent.extend import describe
 
@@ -77,10 +71,10 @@ class FluentJudge:
 
     def __post_init__(self) -> None:
         name: Any = self.name
-        require(isinstance(name, str) and name, "FluentJudge(name=) must be a name", name)
-        require(callable(self.fn), f"fn= of judge {name!r} must be a function", self.fn)
-        valid = is_number(self.threshold)
-        require(valid, f"threshold= of judge {name!r} must be a number", self.threshold)
+        check.require(isinstance(name, str) and name, "FluentJudge(name=) must be a name", name)
+        check.require(callable(self.fn), f"fn= of judge {name!r} must be a function", self.fn)
+        valid = check.is_number(self.threshold)
+        check.require(valid, f"threshold= of judge {name!r} must be a number", self.threshold)
         self._parameters()
 
     def _parameters(self) -> list[str]:
@@ -89,11 +83,9 @@ class FluentJudge:
         try:
             parameters = inspect.signature(self.fn).parameters.values()
         except (TypeError, ValueError):
-            raise EvalError(
-                f"the signature of judge {self.name!r} cannot be read",
-                found=describe(self.fn),
-                help="wrap it: lambda actual_response: ...",
-            ) from None
+            what = f"the signature of judge {self.name!r} cannot be read"
+            help = "wrap it: lambda actual_response: ..."
+            raise EvalError(what, found=describe(self.fn), help=help) from None
         names: list[str] = []
         for each in parameters:
             if each.kind is each.VAR_KEYWORD:
@@ -101,7 +93,7 @@ class FluentJudge:
             if each.name in known and each.kind is not each.POSITIONAL_ONLY:
                 names.append(each.name)
             elif each.default is each.empty and each.kind is not each.VAR_POSITIONAL:
-                help = did_you_mean(each.name, known, one_of(known))
+                help = check.did_you_mean(each.name, known, check.one_of(known))
                 if each.name == _ASK:
                     help = "give the judge a model: FluentJudge(..., model=...)"
                 raise EvalError(
@@ -135,7 +127,7 @@ def check_judges(judges: list[Any]) -> None:
         name = str(getattr(given, "__name__", ""))
         arguments = f'"{name}", {name}' if name.isidentifier() else "..."
         help = f"write FluentJudge({arguments})"
-        require_type(given, FluentJudge, "custom_judges= takes FluentJudges", help=help)
+        check.require_type(given, FluentJudge, "custom_judges= takes FluentJudges", help=help)
 
 
 def _read(made: Any) -> tuple[float | None, str]:

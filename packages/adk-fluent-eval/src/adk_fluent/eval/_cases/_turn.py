@@ -123,11 +123,9 @@ class UserSimulation:
 
     def __post_init__(self) -> None:
         if (self.script is None) == (self.model is None):
-            raise EvalError(
-                "a user is simulated by a model or by a script",
-                found="neither" if self.model is None else "both",
-                help="UserSimulation(model=...) or UserSimulation(script=[...])",
-            )
+            what = "a user is simulated by a model or by a script"
+            help = "UserSimulation(model=...) or UserSimulation(script=[...])"
+            raise EvalError(what, found="neither" if self.model is None else "both", help=help)
         given: Any = self.script
         help = f"write script=[{given!r}]" if isinstance(given, str) else None
         require_type(given, list | tuple | None, "script= must be a list", help=help)
@@ -183,11 +181,8 @@ def key_of(key: str | FieldRef) -> str:
     name: Any = getattr(key, "key", None)
     if isinstance(name, str) and hasattr(key, "scope"):
         return name
-    raise EvalError(
-        "keys of state are texts and typed references",
-        found=describe(key),
-        help='such as "intent" or BillingState.intent',
-    )
+    what = "keys of state are texts and typed references"
+    raise EvalError(what, found=describe(key), help='such as "intent" or BillingState.intent')
 
 
 def parts_of(message: Message) -> Iterator[Any]:

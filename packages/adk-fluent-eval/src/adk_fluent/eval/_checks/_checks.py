@@ -133,8 +133,24 @@ def _all_met(
 
 
 def _mean(
-    name: str, threshold: float, findings: list[Finding], turns: list[float | None]
+    seen: Observation,
+    name: str,
+    threshold: float,
+    compute: Callable[[Turn, int], tuple[float, Finding] | None],
 ) -> MetricScore | None:
+    """The mean over the turns of which something is expected; one that was not reached has 0."""
+    findings: list[Finding] = []
+    turns: list[float | None] = [None] * len(seen.expected)
+    for at, expected in enumerate(seen.expected):
+        if (made := compute(expected, at)) is None:
+            continue
+        score, finding = made
+        if at >= len(seen.turns):
+            score, finding.ok, finding.reason = 0.0, False, _unreached(seen)
+        elif score >= threshold:
+            finding.ok, finding.reason = True, ""
+        turns[at] = score
+        findings.append(finding)
     known = [each for each in turns if each is not None]
     if not known:
         return None
@@ -165,24 +181,16 @@ def _by_turn(
 
 def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore | None:
     """Check the tool calls of each turn; the score is the mean over turns that expect some."""
-    findings: list[Finding] = []
-    turns: list[float | None] = [None] * len(seen.expected)
-    for at, expected in enumerate(seen.expected):
-        if expected.trajectory is None:
-            continue
-        uses = seen.turns[at].tool_uses if at < len(seen.turns) else []
-        if seen.simulated:  # the case expects them of the whole conversation
-            uses = [use for turn in seen.turns for use in turn.tool_uses]
-        score, finding = compare_calls(
-            expected.trajectory, uses, seen.case.trajectory_match, at + 1
-        )
-        if at >= len(seen.turns):
-            score, finding.ok, finding.reason = 0.0, False, _unreached(seen)
-        elif score >= threshold:
-            finding.ok, finding.reason = True, ""
-        turns[at] = score
-        findings.append(finding)
-    return _mean(TRAJECTORY, threshold, findings, turns)
+
+    def compute(turn: Turn, at: int) -> tuple[float, Finding] | None:
+        if turn.trajectory is None:
+            return None
+        # of a simulated user, the case expects them of the whole conversation
+        turns = seen.turns if seen.simulated else seen.turns[at : at + 1]
+        uses = [use for each in turns for use in each.tool_uses]
+        return compare_calls(turn.trajectory, uses, seen.case.trajectory_match, at + 1)
+
+    return _mean(seen, TRAJECTORY, threshold, compute)
 
 
 def check_response(seen: Observation) -> MetricScore | None:
@@ -291,19 +299,15 @@ def check_match(seen: Observation, threshold: float) -> MetricScore | None:
     """Compute ROUGE-1 of the answers with their references."""
     from adk_fluent.eval._checks._rouge import rouge1  # noqa: PLC0415  # rarely needed
 
-    turns: list[float | None] = [None] * len(seen.expected)
-    findings: list[Finding] = []
-    for at, expected in enumerate(seen.expected):
-        reference = expected.reference_response
-        if reference is None:
-            continue
-        reached = at < len(seen.turns)
-        answer = seen.turns[at].response if reached else None
-        score = turns[at] = rouge1(answer or "", reference)
-        ok = reached and score >= threshold
-        reason = "" if ok else f"ROUGE-1 is {score:.2f}" if reached else _unreached(seen)
-        findings.append(Finding("answer matches", ok, reference, answer, reason, at + 1))
-    return _mean(MATCH, threshold, findings, turns)
+    def compute(turn: Turn, at: int) -> tuple[float, Finding] | None:
+        if (reference := turn.reference_response) is None:
+            return None
+        answer = seen.turns[at].response if at < len(seen.turns) else None
+        score = rouge1(answer or "", reference)
+        why = f"ROUGE-1 is {score:.2f}"
+        return score, Finding("answer matches", False, reference, answer, why, at + 1)
+
+    return _mean(seen, MATCH, threshold, compute)
 
 
 #: What computes each metric of ours that decides.

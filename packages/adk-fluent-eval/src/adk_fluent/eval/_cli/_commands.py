@@ -11,16 +11,8 @@ import click
 
 from adk_fluent.cli import INTERRUPTED, note
 from adk_fluent.eval._cases._turn import text_of
-from adk_fluent.eval._cli._common import (
-    FORMS,
-    Output,
-    load_suites,
-    output_options,
-    pipeline_option,
-    registry_option,
-    run_interruptible,
-    styled,
-)
+from adk_fluent.eval._cli import _common as common
+from adk_fluent.eval._cli._common import FORMS, Output
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form
@@ -33,12 +25,12 @@ if TYPE_CHECKING:
 
 @click.command("matrix", short_help="Run a suite with several models, and compare them.")
 @click.argument("target")
-@pipeline_option
-@registry_option
+@common.pipeline_option
+@common.registry_option
 @click.option("--model", "models", multiple=True, required=True, help="A model; repeatable.")
 @click.option("--runs", type=click.IntRange(min=1), help="Runs of each case.")
 @click.option("--cache", type=click.Path(file_okay=False), help="Keep and replay answers there.")
-@output_options("markdown")
+@common.output_options("markdown")
 @click.pass_context
 def matrix(ctx: click.Context, target: str, **options: Any) -> None:
     """Run a suite with several models, and compare them.
@@ -46,14 +38,14 @@ def matrix(ctx: click.Context, target: str, **options: Any) -> None:
     TARGET is as for eval run. Each model answers in place of every model of the pipeline. Exits
     with 1 if a gate is not met.
     """
-    suites = load_suites(target, options["pipeline"], options["registry"])
+    suites = common.load_suites(target, options["pipeline"], options["registry"])
     if len(suites) > 1:
         names = ", ".join(each.name for each in suites)
         raise EvalError(f"{target} has several suites", found=names)
     models, runs, cache = options["models"], options["runs"], options["cache"]
     try:
         with redirect_stdout(sys.stderr):  # tools may print
-            found = run_interruptible(suites[0].matrix(models, num_runs=runs, cache=cache))
+            found = common.run_interruptible(suites[0].matrix(models, num_runs=runs, cache=cache))
     except KeyboardInterrupt:
         note("[interrupted]", fg="yellow")
         ctx.exit(INTERRUPTED)
@@ -81,7 +73,7 @@ def matrix(ctx: click.Context, target: str, **options: Any) -> None:
     show_default=True,
     help="The p-value up to which a change is significant.",
 )
-@output_options("json", "markdown", "html")
+@common.output_options("json", "markdown", "html")
 @click.pass_context
 def compare(
     ctx: click.Context,
@@ -100,7 +92,7 @@ def compare(
     comparison = report.compare(before, alpha=alpha)
     ok = comparison.compared > 0 and len(comparison.regressed) <= max_regressions
     output = Output(options)
-    verdict = styled("ok" if ok else "not ok", ok=ok)
+    verdict = common.styled("ok" if ok else "not ok", ok=ok)
     output.say([f"{plain_line(comparison.suite)} compared with its baseline: {verdict}"])
     output.say([document("comparison.md.j2", made=comparison).rstrip()])
     output.write("json", comparison.to_json)
@@ -112,7 +104,7 @@ def compare(
 
 @click.command("merge", short_help="Join the reports of shards, and apply the gate to all.")
 @click.argument("reports", nargs=-1, required=True, type=click.Path())
-@output_options(*FORMS)
+@common.output_options(*FORMS)
 @click.pass_context
 def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
     """Join the reports of shards, and apply the gate to all of them.
@@ -128,14 +120,14 @@ def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
 
 @click.command("list", short_help="List the cases of suites, running nothing.")
 @click.argument("target")
-@registry_option
+@common.registry_option
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def list_cases(target: str, as_json: bool, registry: str | None) -> None:
     """List the cases of suites, running nothing.
 
     TARGET is as for eval run.
     """
-    suites = load_suites(target, registry=registry)
+    suites = common.load_suites(target, registry=registry)
     found: list[dict[str, Any]] = [
         {"suite": suite.name, "cases": _cases(suite)} for suite in suites
     ]

@@ -108,11 +108,8 @@ def _from_module(target: Target) -> list[FluentEvalSuite]:
     suites: list[Any] = [*value] if isinstance(value, list | tuple) else [value]
     for each in suites or [None]:
         if not isinstance(each, FluentEvalSuite):
-            raise target.error(
-                f"{target.text} is not a FluentEvalSuite or a list of them",
-                f"suites in the module: {names}",
-                found=describe(each),
-            )
+            what = f"{target.text} is not a FluentEvalSuite or a list of them"
+            raise target.error(what, f"suites in the module: {names}", found=describe(each))
     return suites
 
 

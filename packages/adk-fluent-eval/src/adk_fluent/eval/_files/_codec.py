@@ -349,12 +349,10 @@ class Reader:
             raise self.source.error((*at, key), "expected a text", found=describe(name))
         if key == CALL:
             if not callable(found := self._registry.get(name)):
-                raise self.source.error(
-                    (*at, CALL),
-                    f"the registry has no function {name!r}",
-                    found="files never import code",
-                    help=did_you_mean(name, self._registry, f"registry={{{name!r}: ...}}"),
-                )
+                what = f"the registry has no function {name!r}"
+                found = "files never import code"
+                help = did_you_mean(name, self._registry, f"registry={{{name!r}: ...}}")
+                raise self.source.error((*at, CALL), what, found=found, help=help)
             return found
         kind, _, message = name.partition(":")
         exception = getattr(builtins, kind.strip(), None)
@@ -363,8 +361,5 @@ class Reader:
                 return exception(message.strip()) if message else exception()
             except TypeError:  # such as UnicodeDecodeError
                 pass
-        raise self.source.error(
-            (*at, RAISE),
-            f"{kind!r} is not a built-in exception with a message",
-            help='such as {raise: "ValueError: no order"}',
-        )
+        what = f"{kind!r} is not a built-in exception with a message"
+        raise self.source.error((*at, RAISE), what, help='such as {raise: "ValueError: no order"}')

@@ -17,15 +17,9 @@ from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_pydantic_schema
 
 from adk_fluent.eval._cases._turn import Turn, UserSimulation
+from adk_fluent.eval._files import _codec as codec
 from adk_fluent.eval._files._cases_adk import UNKNOWN, simulation_from, to_eval_case
-from adk_fluent.eval._files._codec import (
-    SUITE_FIELDS,
-    Reader,
-    Registry,
-    SuiteData,
-    case_data,
-    suite_data,
-)
+from adk_fluent.eval._files._codec import Reader, Registry, SuiteData
 from adk_fluent.eval._files._results_adk import set_id
 from adk_fluent.eval._files._session_adk import answer_text, text_or_content, tool_calls
 from adk_fluent.eval._files._source import Source
@@ -74,8 +68,8 @@ def write_eval_set(
     suite: Suite, path: str | os.PathLike[str], config_path: str | os.PathLike[str] | None
 ) -> None:
     """Write a suite as an eval set, and its metrics as ADK's configuration."""
-    cases = {case.name: case_data(case) for case in suite.cases}
-    block = {"schema": _SCHEMA, **suite_data(suite), "cases": cases}
+    cases = {case.name: codec.case_data(case) for case in suite.cases}
+    block = {"schema": _SCHEMA, **codec.suite_data(suite), "cases": cases}
     folder = Path(path).resolve().parent
     is_agent = any((folder / name).is_file() for name in _AGENT_FILES)
     held = _dumped(to_eval_set(suite, folder.name if is_agent else _APP))
@@ -143,15 +137,13 @@ def read_eval_set(
         if config_path is None and not block and beside.is_file():
             config_path = beside
     reader, own = Reader(place, registry), place.mapping((_BLOCK, "cases"), block.get("cases", {}))
-    known = (*SUITE_FIELDS, "schema", "cases")
+    known = (*codec.SUITE_FIELDS, "schema", "cases")
     place.mapping((_BLOCK,), block, known, f"the block {_BLOCK!r}")
     for name in own.keys() - {each.eval_id for each in eval_set.eval_cases}:  # as of a renamed case
-        raise place.error(
-            (_BLOCK, "cases", name),
-            f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases",
-            help="give it the same id in both, or remove it from the block",
-        )
-    fields = reader.fields((_BLOCK,), block, SUITE_FIELDS)
+        what = f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases"
+        help = "give it the same id in both, or remove it from the block"
+        raise place.error((_BLOCK, "cases", name), what, help=help)
+    fields = reader.fields((_BLOCK,), block, codec.SUITE_FIELDS)
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
     cases = reader.distinct(
@@ -252,23 +244,19 @@ def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
     match, ignore_args = "", False
     fields = dict(data.fields)
     for name, value in criteria.items():
-        if not isinstance(value, dict):
-            thresholds[name] = value
-            continue
-        given = cast("dict[str, Any]", value)
+        given = cast("dict[str, Any]", value) if isinstance(value, dict) else {"threshold": value}
         if "threshold" in given:
             thresholds[name] = given["threshold"]
         judge: Any = given.get("judge_model_options", given.get("judgeModelOptions")) or {}
         fields["judge_model"] = judge.get("judge_model", fields.get("judge_model"))
         fields["judge_samples"] = judge.get("num_samples", fields.get("judge_samples"))
-        if name == TRAJECTORY:
+        if name == TRAJECTORY and value is given:
             match = given.get("match_type", given.get("matchType", "exact"))
             match = _MATCHES[match] if match in (0, 1, 2) else str(match).lower()
             ignore_args = bool(given.get("ignore_args", given.get("ignoreArgs")))
             if match not in _MATCHES:
-                raise source.error(
-                    ("criteria", name, "match_type"), f"unknown match_type {match!r}"
-                )
+                at = ("criteria", name, "match_type")
+                raise source.error(at, f"unknown match_type {match!r}")
     if not any(turn.trajectory is not None for case in data.cases for turn in case.turns):
         criteria.pop(TRAJECTORY, None)  # ADK skips it; here, a metric without a case is refused
         thresholds.pop(TRAJECTORY, None)
@@ -282,12 +270,10 @@ def _matched(case: FluentCase, match: str, *, ignore_args: bool) -> FluentCase:
     """A case whose trajectories are compared as ADK's configuration says."""
     changed = replace(case, trajectory_match=cast("Any", match or case.trajectory_match))
     if ignore_args:
-        turns = [
-            replace(turn, expected_trajectory=[call.name for call in turn.trajectory])
-            if turn.trajectory is not None
-            else turn
-            for turn in case.turns
-        ]
+        turns = [*case.turns]
+        for turn in turns:
+            if (calls := turn.trajectory) is not None:
+                turn.expected_trajectory = [call.name for call in calls]
         changed.input = turns
         changed.expected_trajectory = changed.reference_response = None
         changed.expected_response_contains = None

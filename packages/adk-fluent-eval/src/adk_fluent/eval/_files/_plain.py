@@ -13,15 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.errors import nearest_name
 from adk_fluent.eval._errors import EvalError, EvalFileError
-from adk_fluent.eval._files._codec import (
-    CASE_FIELDS,
-    SUITE_FIELDS,
-    Reader,
-    Registry,
-    SuiteData,
-    case_data,
-    suite_data,
-)
+from adk_fluent.eval._files import _codec as codec
+from adk_fluent.eval._files._codec import Reader, Registry, SuiteData
 from adk_fluent.eval._files._source import Source
 from adk_fluent.extend import to_yaml_text
 
@@ -40,20 +33,20 @@ def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) ->
     source, value = Source.read_yaml(path)
     given = source.mapping((), value)
     given = {key: each for key, each in given.items() if not key.startswith(_EXTENSION)}
-    suite = source.mapping((), given, (*SUITE_FIELDS, "cases"), "a suite")
+    suite = source.mapping((), given, (*codec.SUITE_FIELDS, "cases"), "a suite")
     cases: Any = suite.get("cases")
     if not isinstance(cases, list):
         raise source.error(
             ("cases",), "the file has no list of cases", help="write cases: with a list"
         )
     reader = Reader(source, registry)
-    fields = {"name": Path(name).stem, **reader.fields((), suite, SUITE_FIELDS)}
+    fields = {"name": Path(name).stem, **reader.fields((), suite, codec.SUITE_FIELDS)}
     return SuiteData(fields, reader.cases(("cases",), cast("list[Any]", cases)), source)
 
 
 def dump_yaml(suite: Suite) -> str:
     """Return a suite as YAML."""
-    made = {**suite_data(suite), "cases": [case_data(case) for case in suite.cases]}
+    made = {**codec.suite_data(suite), "cases": [codec.case_data(case) for case in suite.cases]}
     return to_yaml_text(made)
 
 
@@ -76,24 +69,17 @@ def load_table(
     registry: Registry | None = None,
 ) -> SuiteData:
     """Return the cases of a CSV file, or of JSON lines (``.jsonl``, ``.ndjson``)."""
-    name = os.fspath(path)
-    read = _csv if _kind(path) == ".csv" else _json_lines
+    name, kind = os.fspath(path), Path(path).suffix.lower()
+    if kind not in {".csv", ".jsonl", ".ndjson"}:
+        found = kind or "no suffix"
+        raise EvalFileError("a table is .csv or .jsonl", path=name, found=found)
+    read = _csv if kind == ".csv" else _json_lines
     rows = list(read(Source.read_text(path, newline=""), name, dict(map or {})))
     source = Source(name, {("cases", n): line for n, (line, _) in enumerate(rows)})
     if not rows:
         raise source.error((), "the file has no cases")
-    reader = Reader(source, registry)
-    return SuiteData(
-        {"name": Path(name).stem}, reader.cases(("cases",), [row for _, row in rows]), source
-    )
-
-
-def _kind(path: str | os.PathLike[str]) -> str:
-    kind = Path(path).suffix.lower()
-    if kind not in {".csv", ".jsonl", ".ndjson"}:
-        found = kind or "no suffix"
-        raise EvalFileError("a table is .csv or .jsonl", path=os.fspath(path), found=found)
-    return kind
+    cases = Reader(source, registry).cases(("cases",), [row for _, row in rows])
+    return SuiteData({"name": Path(name).stem}, cases, source)
 
 
 def _csv(text: str, path: str, map: dict[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -110,24 +96,17 @@ def _csv(text: str, path: str, map: dict[str, str]) -> Iterator[tuple[int, dict[
                 fields = _fields(source, cells, map)
             elif any(cells):
                 if len(cells) != len(fields):
-                    raise source.error(
-                        (),
-                        f"the row has {len(cells)} cells, the first row {len(fields)}",
-                        help="put cells with commas, quotes or line breaks in double quotes",
-                    )
+                    what = f"the row has {len(cells)} cells, the first row {len(fields)}"
+                    help = "put cells with commas, quotes or line breaks in double quotes"
+                    raise source.error((), what, help=help)
                 row = zip(fields, cells, strict=True)
-                yield (
-                    line,
-                    _folded(source, {key: _cell(source, key, cell) for key, cell in row if cell}),
-                )
+                made = {key: _cell(source, key, cell) for key, cell in row if cell}
+                yield line, _folded(source, made)
             line = reader.line_num + 1
     except csv.Error as error:
-        raise EvalFileError(
-            f"invalid CSV: {error}",
-            path=path,
-            line=line,
-            help='a quote in a quoted cell is written twice: ""',
-        ) from error
+        help = 'a quote in a quoted cell is written twice: ""'
+        what = f"invalid CSV: {error}"
+        raise EvalFileError(what, path=path, line=line, help=help) from error
 
 
 def _json_lines(text: str, path: str, map: dict[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -143,22 +122,16 @@ def _fields(source: Source, columns: list[str], map: dict[str, str]) -> list[str
     """The field of a case that each column has."""
     for column in map:
         if column not in columns:
-            raise EvalError(
-                f"map= names column {column!r}, which the file does not have",
-                location=source.path,
-                found=", ".join(columns) or "no columns",
-            )
+            what = f"map= names column {column!r}, which the file does not have"
+            raise EvalError(what, location=source.path, found=", ".join(columns) or "no columns")
     fields = [map.get(each, each).strip() for each in columns]
     for column, field in zip(columns, fields, strict=True):
         if fields.count(field) > 1:
             raise source.error((), f"two columns are the field {field!r}")
-        if field not in CASE_FIELDS and not (field.startswith(_METADATA) and field != _METADATA):
-            near = nearest_name(field, CASE_FIELDS)
-            raise source.error(
-                (),
-                f"column {column!r} is not a field of a case",
-                help=f"map={{{column!r}: {near or 'input'!r}}}, or call it metadata.{column}",
-            )
+        if field not in codec.CASE_FIELDS and not field.startswith(_METADATA):
+            near = nearest_name(field, codec.CASE_FIELDS) or "input"
+            help = f"map={{{column!r}: {near!r}}}, or call it metadata.{column}"
+            raise source.error((), f"column {column!r} is not a field of a case", help=help)
     return fields
 
 

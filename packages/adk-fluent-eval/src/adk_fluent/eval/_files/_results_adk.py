@@ -57,11 +57,9 @@ def save_results(
                 moved.append(file.replace(target))
             return moved
     except OSError as error:
-        raise EvalFileError(
-            f"the results cannot be written: {error.strerror or error}",
-            path=str(agent / ".adk"),
-            help="report.save(path) keeps them elsewhere",
-        ) from error
+        what = f"the results cannot be written: {error.strerror or error}"
+        help = "report.save(path) keeps them elsewhere"
+        raise EvalFileError(what, path=str(agent / ".adk"), help=help) from error
 
 
 def _result(report: ReportFigures, outcome: CaseOutcome, app_name: str) -> EvalCaseResult:

@@ -47,11 +47,9 @@ def captured(session: Session) -> dict[str, Any]:
             runs[-1].append(to_agent_event(event))
             _expect(turns[-1], event)
     if not turns:
-        raise EvalError(
-            f"the user says nothing in session {session.id!r}",
-            found=f"{len(session.events)} events",
-            help="load the session with its events",
-        )
+        what = f"the user says nothing in session {session.id!r}"
+        help = "load the session with its events"
+        raise EvalError(what, found=f"{len(session.events)} events", help=help)
     for turn, run in zip(turns, runs, strict=True):
         ended = RunResult(run).status
         turn.expected_status = ended if ended in _EXPECTED else None

@@ -7,15 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.eval._errors import (
-    EvalError,
-    did_you_mean,
-    is_limit,
-    is_number,
-    is_whole,
-    require,
-    require_type,
-)
+from adk_fluent.eval import _errors as check
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
 from adk_fluent.eval._report import _statistics as statistics
 from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
@@ -58,20 +51,22 @@ class Gate:
     def __post_init__(self) -> None:
         shares = {"min_pass_rate=": self.min_pass_rate, **self._named("min_tag_pass_rate")}
         for name, value in shares.items():
-            valid = is_number(value) and 0 <= value <= 1
-            require(valid, f"{name} must be between 0 and 1", value)
+            valid = check.is_number(value) and 0 <= value <= 1
+            check.require(valid, f"{name} must be between 0 and 1", value)
         for name, value in self._named("min_metric").items():
-            require(is_number(value), f"{name} must be a number", value)
+            check.require(check.is_number(value), f"{name} must be a number", value)
         limit, cost = self.max_regressions, self.max_cost_usd
-        valid = limit is None or is_whole(limit, 0)
-        require(valid, "max_regressions= must be a whole number >= 0", limit)
-        require(cost is None or is_limit(cost), "max_cost_usd= must be a number >= 0", cost)
+        valid = limit is None or check.is_whole(limit, 0)
+        check.require(valid, "max_regressions= must be a whole number >= 0", limit)
+        check.require(
+            cost is None or check.is_limit(cost), "max_cost_usd= must be a number >= 0", cost
+        )
         for name in ("significant_only", "allow_flaky"):
-            require_type(getattr(self, name), bool, f"{name}= must be True or False")
+            check.require_type(getattr(self, name), bool, f"{name}= must be True or False")
 
     def _named(self, field: str) -> dict[str, Any]:
         held = getattr(self, field)
-        require_type(held, Mapping, f"{field}= must be a mapping of names to numbers")
+        check.require_type(held, Mapping, f"{field}= must be a mapping of names to numbers")
         return {f"{field}[{name!r}]": value for name, value in held.items()}
 
 
@@ -103,7 +98,7 @@ class ReportFigures:
     saved_regressions: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        require_type(self.baseline, ReportFigures | None, _NO_REPORT, help=_SUCH_AS)
+        check.require_type(self.baseline, ReportFigures | None, _NO_REPORT, help=_SUCH_AS)
         found: set[tuple[str, int]] = set()
         places: dict[str, int] = {}
         for id in (*(each.name for each in self.fluent_cases), *(o.id for o in self.outcomes)):
@@ -168,7 +163,7 @@ class ReportFigures:
         return self._over_cases(statistics.pass_hat_k, k)
 
     def _over_cases(self, figure: Callable[[int, int, int], float], k: int) -> float:
-        require(is_whole(k, 1), "k must be a whole number >= 1", k)
+        check.require(check.is_whole(k, 1), "k must be a whole number >= 1", k)
         found: list[float] = []
         for id, runs in statistics.runs_by_case(self.outcomes).items():
             if k > len(runs):
@@ -245,10 +240,8 @@ class ReportFigures:
             if each.key == (id, run):
                 return each
         known = {each.id for each in self.outcomes}
-        raise EvalError(
-            f"the report has no run {run} of case {id!r}",
-            help=None if id in known else did_you_mean(str(id), known),
-        )
+        what = f"the report has no run {run} of case {id!r}"
+        raise EvalError(what, help=None if id in known else check.did_you_mean(str(id), known))
 
     def compare(self, baseline: ReportFigures, *, alpha: float = 0.05) -> RegressionReport:
         """Compare the report with a baseline; cases are matched by id.
@@ -260,7 +253,7 @@ class ReportFigures:
         Raises:
             EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
         """
-        require_type(baseline, ReportFigures, _NO_REPORT, help=_SUCH_AS)
+        check.require_type(baseline, ReportFigures, _NO_REPORT, help=_SUCH_AS)
         from adk_fluent.eval._report._statistics import compare  # noqa: PLC0415  # import what is used
 
         return compare(self.suite, self.outcomes, baseline.outcomes, alpha)

@@ -50,7 +50,9 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
     source = files(_PACKAGE).joinpath(_TEMPLATE).read_text("utf-8")
     script = source.partition("<script>")[2].partition("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return made.get_template(_TEMPLATE).generate(page=page, report=report, script_hash=digest)
+    return made.get_template(_TEMPLATE).generate(
+        page=page, report=report, script_hash=digest, signs=_SIGNS, met=_MET
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +93,6 @@ def histogram(values: Iterable[float | None], mark: float | None, unit: str) -> 
 
 
 @dataclass(slots=True)
-class Run:
-    """What the page shows of one run beside its outcome.
-
-    Attributes:
-        outcome: The run.
-        sign: The sign of its status.
-        tags: Numbers of its tags.
-        missed: Numbers of the metrics that it does not reach.
-        change: ``regressed``, ``improved`` or ``added`` since the baseline; or empty.
-        flaky: Whether the case passed in another run, or failed there.
-        before: The same run in the baseline.
-    """
-
-    outcome: CaseOutcome
-    sign: str
-    tags: list[int]
-    missed: list[int]
-    change: str
-    flaky: bool
-    before: CaseOutcome | None
-
-
-@dataclass(slots=True)
 class _Page:
     """What the template asks for."""
 
@@ -124,11 +103,15 @@ class _Page:
     cut: bool = False
     lines: list[str] = field(default_factory=list[str])
     changes: dict[str, str] = field(default_factory=dict[str, str])
+    before: dict[tuple[str, int], CaseOutcome] = field(
+        default_factory=dict[tuple[str, int], CaseOutcome]
+    )
 
     def __post_init__(self) -> None:
         if self.baseline is None:
             return
         compared = self.report.compare(self.baseline)
+        self.before = {each.key: each for each in self.baseline.outcomes}
         lines = document("comparison.md.j2", made=compared).splitlines()
         self.lines = [each.removeprefix("- ") for each in lines]
         self.changes = dict.fromkeys(compared.added, "added")
@@ -162,19 +145,11 @@ class _Page:
         return histogram((each.duration_s for each in self.report.outcomes), None, "s")
 
     @property
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[CaseOutcome]:
         """The runs, those that did not pass first: to them belongs the room."""
-        tags = {name: n for n, name in enumerate(self.report.per_tag)}
-        metrics = {name: n for n, name in enumerate(self.report.per_metric)}
-        before = {each.key: each for each in self.baseline.outcomes} if self.baseline else {}
-        flaky = set(self.report.flaky)
         for each in sorted(self.report.outcomes, key=lambda it: _WORST_FIRST.index(it.status)):
             self._left_of_run = _ROOM_OF_RUN
-            own = [tags[tag] for tag in dict.fromkeys(each.tags)]
-            missed = [score.name for score in each.scores if not score.ok]
-            numbers = [metrics[name] for name in missed if name in metrics]
-            change, known = self.changes.get(each.id, ""), before.get(each.key)
-            yield Run(each, _SIGNS[each.status], own, numbers, change, each.id in flaky, known)
+            yield each
 
     @property
     def full(self) -> bool:
@@ -206,11 +181,6 @@ class _Page:
         """Return the first items of a list."""
         self.cut |= len(values) > _ITEMS
         return list(values[:_ITEMS])
-
-    @staticmethod
-    def met(status: MetricStatus) -> str:
-        """Return the sign of a metric's status."""
-        return _MET.get(status, "·")
 
     def share(self, value: float | None, of: float | None = 1.0) -> float:
         """Return a score's place on a scale of 0 to `of`, in percent."""

@@ -61,11 +61,9 @@ class FluentEvalReport(ReportFigures):
         lines = [outcome_line(each) for each in missed[:_LISTED]]
         if (more := len(missed) - _LISTED) > 0:
             lines.append(f"and {more:,} more")
-        raise EvalFailedError(
-            f"suite {self.suite!r} did not pass: {'; '.join(reasons)}",
-            found="\n    ".join(lines),
-            help="the report has every case and reason; save it with .save(path)",
-        )
+        what = f"suite {self.suite!r} did not pass: {'; '.join(reasons)}"
+        help = "the report has every case and reason; save it with .save(path)"
+        raise EvalFailedError(what, found="\n    ".join(lines), help=help)
 
     # --- formats -------------------------------------------------------------------------------
 

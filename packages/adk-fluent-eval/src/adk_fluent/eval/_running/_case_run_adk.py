@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
-from google.adk.evaluation.base_eval_service import (
-    EvaluateConfig,
-    EvaluateRequest,
-    InferenceConfig,
-    InferenceRequest,
-)
+from google.adk.evaluation import base_eval_service as adk_service
 from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
@@ -159,8 +154,8 @@ class CaseRun:
         planned = settings.plan.of(self._case)
         parts = (app, self._case, case, outcome.session_id, recorder, user, planned)
         service = engine(*parts, self._compute, services)
-        request = InferenceRequest(
-            app_name=name, eval_set_id=_SET, inference_config=InferenceConfig()
+        request = adk_service.InferenceRequest(
+            app_name=name, eval_set_id=_SET, inference_config=adk_service.InferenceConfig()
         )
         with replace_tools(self._mocks), replace_models(models):
             [inference] = [each async for each in service.perform_inference(request)]
@@ -175,8 +170,10 @@ class CaseRun:
             outcome.error = "the run gave no events"
         if outcome.error is not None:
             return None
-        config = EvaluateConfig(eval_metrics=service.metrics)
-        evaluation = EvaluateRequest(inference_results=[inference], evaluate_config=config)
+        config = adk_service.EvaluateConfig(eval_metrics=service.metrics)
+        evaluation = adk_service.EvaluateRequest(
+            inference_results=[inference], evaluate_config=config
+        )
         self.seen.invocations = inference.inferences or []
         self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]

@@ -101,7 +101,7 @@ class JudgeModel(BaseLlm):
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
+    ) -> AsyncGenerator[LlmResponse]:
         """Ask the judge model of the metric that is computed."""
         hearing = _HEARING.get()
         text = "" if hearing is None else await hearing.ask(llm_request)

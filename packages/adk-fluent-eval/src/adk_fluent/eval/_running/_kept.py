@@ -61,12 +61,10 @@ class ResponseCache:
         file = self._file(name)
         if self.mode == "record" or not file.is_file():
             if self.mode == "replay":
-                raise EvalFileError(
-                    "no answer is kept for a model call, and mode='replay' calls no model",
-                    path=str(file),
-                    found="the prompt, the tools, the model, or the case's id changed",
-                    help="record again where a model can be called: mode='auto'",
-                )
+                what = "no answer is kept for a model call, and mode='replay' calls no model"
+                found = "the prompt, the tools, the model, or the case's id changed"
+                help = "record again where a model can be called: mode='auto'"
+                raise EvalFileError(what, path=str(file), found=found, help=help)
             return None
         source, value = Source.read_json(file)
         held = source.mapping((), value)
@@ -124,12 +122,9 @@ class Journal:
             return
         head: Any = self._source.parse_json(lines[0] if lines else last)
         if head != self._head:
-            raise self._source.error(
-                (),
-                "not a journal of this suite",
-                found=shown(head),
-                help="give each suite a journal of its own",
-            )
+            what = "not a journal of this suite"
+            help = "give each suite a journal of its own"
+            raise self._source.error((), what, found=shown(head), help=help)
         if tail:  # cut off when the process was killed
             self._drop(tail)
         for number, line in enumerate(lines[1:], 2):

@@ -8,13 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from google.adk.evaluation.base_eval_service import (
-    BaseEvalService,
-    EvaluateRequest,
-    InferenceRequest,
-    InferenceResult,
-    InferenceStatus,
-)
+from google.adk.evaluation import base_eval_service as adk_service
 from google.adk.evaluation.eval_metrics import (
     EvalMetricResult,
     EvalMetricResultPerInvocation,
@@ -26,7 +20,6 @@ from google.adk.events.event import Event
 from google.adk.runners import Runner
 
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
-from adk_fluent.eval._running._recorder_adk import Replies
 from adk_fluent.eval._text import error_line
 
 if TYPE_CHECKING:
@@ -53,7 +46,7 @@ STATUS = {
 
 
 @dataclass(eq=False)
-class CaseService(BaseEvalService):
+class CaseService(adk_service.BaseEvalService):
     """Runs and scores one run of one case.
 
     Attributes:
@@ -97,8 +90,11 @@ class LightEvalService(CaseService):
 
     def __post_init__(self) -> None:
         self._runner = Runner(app=self.app, **self.services)
-        self._replies = Replies(self.case.answers or {})
         self._session = cast("SessionInput", self.adk_case.session_input)
+        self._who: dict[str, Any] = {
+            "user_id": self._session.user_id,
+            "session_id": self.session_id,
+        }
         self._scores: list[MetricScore] = []
 
     def scores(self, result: EvalCaseResult) -> list[MetricScore]:
@@ -106,15 +102,11 @@ class LightEvalService(CaseService):
         return self._scores
 
     async def perform_inference(
-        self, inference_request: InferenceRequest
-    ) -> AsyncGenerator[InferenceResult, None]:
+        self, inference_request: adk_service.InferenceRequest
+    ) -> AsyncGenerator[adk_service.InferenceResult]:
         """Run the conversation."""
-        await self._runner.session_service.create_session(
-            app_name=self._runner.app_name,
-            user_id=self._session.user_id,
-            state=dict(self._session.state),
-            session_id=self.session_id,
-        )
+        name, sessions = self._runner.app_name, self._runner.session_service
+        await sessions.create_session(app_name=name, state=dict(self._session.state), **self._who)
         events: list[Event] = []
         problem = None
         while problem is None:
@@ -127,19 +119,17 @@ class LightEvalService(CaseService):
             if message is None:
                 break
             problem = await self._run_turn(message, events)
-        ok = problem is None
-        yield InferenceResult(
-            app_name=self._runner.app_name,
+        made = EvaluationGenerator.convert_events_to_eval_invocations
+        yield adk_service.InferenceResult(
+            app_name=name,
             eval_set_id=inference_request.eval_set_id,
             eval_case_id=self.adk_case.eval_id,
             session_id=self.session_id,
-            status=InferenceStatus.SUCCESS if ok else InferenceStatus.FAILURE,
+            status=adk_service.InferenceStatus.SUCCESS
+            if problem is None
+            else adk_service.InferenceStatus.FAILURE,
             error_message=problem,
-            inferences=EvaluationGenerator.convert_events_to_eval_invocations(
-                events, self.recorder.app_details()
-            )
-            if ok
-            else None,
+            inferences=made(events, self.recorder.app_details()) if problem is None else None,
         )
 
     async def _run_turn(self, message: types.Content, events: list[Event]) -> str | None:
@@ -152,7 +142,7 @@ class LightEvalService(CaseService):
             reply: Event | None = said
             while reply is not None:
                 await self._run_message(reply, said, events)
-                reply = self._replies.to(recorder)
+                reply = recorder.reply()
         except asyncio.CancelledError:
             recorder.end("the run was cancelled")
             raise
@@ -165,9 +155,7 @@ class LightEvalService(CaseService):
         return recorder.end(problem)
 
     async def _run_message(self, message: Event, said: Event, events: list[Event]) -> None:
-        running = self._runner.run_async(
-            user_id=self._session.user_id, session_id=self.session_id, new_message=message.content
-        )
+        running = self._runner.run_async(new_message=message.content, **self._who)
         async with aclosing(running) as stream:
             async for event in stream:
                 self.recorder.add(event)
@@ -179,20 +167,17 @@ class LightEvalService(CaseService):
                     events.append(event.model_copy(update=turn) if is_other else event)
 
     async def evaluate(
-        self, evaluate_request: EvaluateRequest
-    ) -> AsyncGenerator[EvalCaseResult, None]:
+        self, evaluate_request: adk_service.EvaluateRequest
+    ) -> AsyncGenerator[EvalCaseResult]:
         """Compute the metrics of a conversation that was run."""
-        session = await self._runner.session_service.get_session(
-            app_name=self._runner.app_name,
-            user_id=self._session.user_id,
-            session_id=self.session_id,
-        )
+        sessions, expected = self._runner.session_service, self.adk_case.conversation or []
+        session = await sessions.get_session(app_name=self._runner.app_name, **self._who)
         for inference in evaluate_request.inference_results:
-            actual, expected = inference.inferences or [], self.adk_case.conversation or []
             scores = self._scores = [await self.compute(each) for each in self.planned]
             deciding = {each.status for each in scores} - {MetricStatus.INFORMATIONAL}
             final = max(deciding, key=list(MetricStatus).index, default=MetricStatus.NOT_EVALUATED)
             yield EvalCaseResult.model_construct(
+                **self._who,
                 eval_set_id=inference.eval_set_id,
                 eval_id=inference.eval_case_id,
                 final_eval_status=STATUS[final],  # the worst one
@@ -206,11 +191,9 @@ class LightEvalService(CaseService):
                             for each in scores
                         ],
                     )
-                    for at, invocation in enumerate(actual)
+                    for at, invocation in enumerate(inference.inferences or [])
                 ],
-                session_id=self.session_id,
                 session_details=session,
-                user_id=self._session.user_id,
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,20 +87,13 @@ class LocalCaseService(CaseService):
     def metrics(self) -> list[EvalMetric]:
         """The metrics as ADK is asked for them, with threshold and criterion."""
         return [
-            self._native[name]
-            or EvalMetric(
-                metric_name=name,
-                threshold=each.threshold,
-                criterion=None
-                if each.threshold is None
-                else eval_metrics.BaseCriterion(threshold=each.threshold),
-            )
+            self._native[name] or _metric(name, each.threshold)
             for name, each in self._planned.items()
         ]
 
     async def perform_inference(
         self, inference_request: InferenceRequest
-    ) -> AsyncGenerator[InferenceResult, None]:
+    ) -> AsyncGenerator[InferenceResult]:
         """Run the conversation."""
         request = inference_request
         self._sets.create_eval_set(app_name=request.app_name, eval_set_id=request.eval_set_id)
@@ -109,9 +103,7 @@ class LocalCaseService(CaseService):
                 problem = self.recorder.end(each.error_message) or self.recorder.problem
                 yield each.model_copy(update={"error_message": problem})
 
-    async def evaluate(
-        self, evaluate_request: EvaluateRequest
-    ) -> AsyncGenerator[EvalCaseResult, None]:
+    async def evaluate(self, evaluate_request: EvaluateRequest) -> AsyncGenerator[EvalCaseResult]:
         """Compute the metrics."""
         async with self._tidy(), aclosing(self._service.evaluate(evaluate_request)) as found:
             async for each in found:
@@ -152,31 +144,32 @@ class LocalCaseService(CaseService):
             self._begun.clear()
 
 
+def _metric(name: str, threshold: float | None, criterion: Any = None) -> EvalMetric:
+    """A metric as ADK is asked for it; one without a threshold informs."""
+    if threshold is None:
+        return EvalMetric(metric_name=name, criterion=None)
+    criterion = criterion or eval_metrics.BaseCriterion(threshold=threshold)
+    return EvalMetric(metric_name=name, threshold=threshold, criterion=criterion)
+
+
 def _asked(planned: PlannedMetric, case: FluentCase) -> EvalMetric | None:
     """A metric that ADK's own evaluator computes in the case's way; None for another."""
     name, turns, threshold = planned.name, case.turns, planned.threshold
     metric = METRICS.get(name)
     if metric is None or metric.by != "own" or case.simulation is not None:
         return None
-    if threshold is None:
-        return EvalMetric(metric_name=name, criterion=None)
-    criterion: Any = None
-    if name == MATCH and all(turn.reference_response for turn in turns):
-        criterion = eval_metrics.BaseCriterion(threshold=threshold)
+    if threshold is None or (name == MATCH and all(turn.reference_response for turn in turns)):
+        return _metric(name, threshold)
     if name == TRAJECTORY and case.trajectory_match in _MATCHES:
         every = [turn.trajectory for turn in turns]
         calls = [call for each in every for call in each or ()]
         # ADK compares all arguments of all calls, or those of none
         if _IGNORES_ARGS and None not in every and all(call.args is None for call in calls):
             kind = eval_metrics.ToolTrajectoryCriterion
-            criterion = kind(
-                threshold=threshold,
-                match_type=kind.MatchType[_MATCHES[case.trajectory_match]],
-                ignore_args=True,
-            )
-    if criterion is None:
-        return None
-    return EvalMetric(metric_name=name, threshold=threshold, criterion=criterion)
+            match = kind.MatchType[_MATCHES[case.trajectory_match]]
+            criterion = kind(threshold=threshold, match_type=match, ignore_args=True)
+            return _metric(name, threshold, criterion)
+    return None
 
 
 def _score_of(
@@ -196,13 +189,13 @@ def _score_of(
     )
 
 
+@dataclass
 class _Own(Evaluator):
     """A metric of ours, as ADK asks for it."""
 
-    def __init__(self, planned: PlannedMetric, score: Score, told: dict[str, MetricScore]) -> None:
-        self._planned = planned
-        self._score = score
-        self._told = told
+    planned: PlannedMetric
+    score: Score
+    told: dict[str, MetricScore]
 
     async def evaluate_invocations(
         self,
@@ -210,7 +203,7 @@ class _Own(Evaluator):
         expected_invocations: list[Any] | None = None,
         conversation_scenario: Any = None,
     ) -> EvaluationResult:
-        score = self._told[self._planned.name] = await self._score(self._planned)
+        score = self.told[self.planned.name] = await self.score(self.planned)
         status = STATUS[score.status]
         turns = score.turns if len(score.turns) == len(actual_invocations) else []
         return EvaluationResult(

@@ -53,11 +53,9 @@ class Mocks:
             self.errors.setdefault(id, error_line(error))
             raise
         except SystemExit as error:
-            raise EvalError(
-                f"tool {call.name!r} called exit({error.code!r})",
-                node=call.agent or None,
-                help="raise an Exception instead",
-            ) from None
+            what = f"tool {call.name!r} called exit({error.code!r})"
+            help = "raise an Exception instead"
+            raise EvalError(what, node=call.agent or None, help=help) from None
 
     async def _answer(self, call: ToolCall, mock: Any) -> Any:
         if isinstance(mock, list | tuple):
@@ -95,12 +93,10 @@ class Mocks:
         try:
             signature.bind(**given)
         except TypeError as error:
-            raise self._problem(
-                call,
-                f"the mock of tool {call.name!r} cannot be called: {error}",
-                found=f"arguments {', '.join(call.args)}" if call.args else "no arguments",
-                help="take the call's arguments by name, or args= for all of them as a dict",
-            ) from None
+            what = f"the mock of tool {call.name!r} cannot be called: {error}"
+            found = f"arguments {', '.join(call.args)}" if call.args else "no arguments"
+            help = "take the call's arguments by name, or args= for all of them as a dict"
+            raise self._problem(call, what, found=found, help=help) from None
         return given
 
     def _problem(self, call: ToolCall, what: str, **details: str) -> EvalError:
@@ -114,11 +110,9 @@ def check_mocks(case: FluentCase) -> None:
     for tool, mock in (case.mock_tool_outputs or {}).items():
         answers = answers_of(mock)
         if not answers:
-            raise case.error(
-                f"the mock of tool {tool!r} has no answers",
-                found="an empty list",
-                help="a list has one answer for each call; [[]] answers one call with []",
-            )
+            what = f"the mock of tool {tool!r} has no answers"
+            help = "a list has one answer for each call; [[]] answers one call with []"
+            raise case.error(what, found="an empty list", help=help)
         for each in answers:
             if problem := _invalid(each):
                 what, found, help = problem

@@ -8,15 +8,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from adk_fluent.eval._errors import (
-    EvalError,
-    check_known,
-    is_number,
-    listed,
-    one_of,
-    positive,
-    require,
-)
+from adk_fluent.eval import _errors as check
+from adk_fluent.eval._errors import EvalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -97,10 +90,10 @@ class RunOptions(TypedDict, total=False):
 def check_options(options: RunOptions) -> RunOptions:
     """Check the options of a run, and return them with lists for iterables."""
     known, engines = RunOptions.__annotations__, get_args(Engine)
-    check_known(options, known, "a run has no option", "options")
+    check.check_known(options, known, "a run has no option", "options")
     engine = options.get("engine", "auto")
-    require(engine in engines, f"unknown engine {engine!r}", help=one_of(engines))
-    positive("parallelism", options.get("parallelism", 10))
+    check.require(engine in engines, f"unknown engine {engine!r}", help=check.one_of(engines))
+    check.positive("parallelism", options.get("parallelism", 10))
     shard: Any = options.get("shard")
     match shard:
         case None:
@@ -108,12 +101,14 @@ def check_options(options: RunOptions) -> RunOptions:
         case [int(part), int(parts)] if 1 <= part <= parts:
             pass
         case _:
-            require(False, f"shard= must be (part, parts), not {shard!r}", help="such as (1, 4)")
+            check.require(
+                False, f"shard= must be (part, parts), not {shard!r}", help="such as (1, 4)"
+            )
     if (runs := options.get("num_runs")) is not None:
-        positive("num_runs", runs)
+        check.positive("num_runs", runs)
     seconds = options.get("timeout_s")
-    valid = seconds is None or (is_number(seconds) and seconds > 0)
-    require(valid, "timeout_s= must be above 0", seconds)
+    valid = seconds is None or (check.is_number(seconds) and seconds > 0)
+    check.require(valid, "timeout_s= must be above 0", seconds)
     for name, method, what in (
         ("session_service", "create_session", "a session service of ADK"),
         ("artifact_service", "save_artifact", "an artifact service of ADK"),
@@ -127,21 +122,23 @@ def check_options(options: RunOptions) -> RunOptions:
         fits = not invalid and callable(getattr(value, method, None))
         are_read = name == "prices" and isinstance(value, Mapping | str | PathLike)
         valid = fits or are_read or value is None
-        require(valid, f"{name}= must be {what}", options.get(name))
+        check.require(valid, f"{name}= must be {what}", options.get(name))
     checked = options.copy()
     for name in ("filter_tags", "case_ids", "plugins"):
         if (given := options.get(name)) is not None:
-            checked[name] = listed(name, given)
+            checked[name] = check.listed(name, given)
     return checked
 
 
 def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list[FluentCase]:
     """Return the cases that the options select; an unknown tag or id, or no case, is an error."""
-    require(cases, f"suite {suite!r} has no cases", help="an empty suite cannot pass")
+    check.require(cases, f"suite {suite!r} has no cases", help="an empty suite cannot pass")
     tags, ids = options.get("filter_tags"), options.get("case_ids")
     known = {tag for case in cases for tag in case.tags}
-    check_known(tags or (), known, f"suite {suite!r} has no tag", "tags")
-    check_known(ids or (), {case.name for case in cases}, f"suite {suite!r} has no case", "cases")
+    check.check_known(tags or (), known, f"suite {suite!r} has no tag", "tags")
+    check.check_known(
+        ids or (), {case.name for case in cases}, f"suite {suite!r} has no case", "cases"
+    )
     selected = [
         case
         for case in cases

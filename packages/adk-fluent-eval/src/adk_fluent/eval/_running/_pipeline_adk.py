@@ -155,11 +155,9 @@ def _call_factory(factory: Callable[[], Any]) -> Any:
     try:
         signature(factory).bind()
     except TypeError as error:
-        raise EvalError(
-            "the factory of the pipeline takes arguments",
-            found=f"{name}(): {error}",
-            help=f"pipeline=lambda: {name}(...)",
-        ) from None
+        what = "the factory of the pipeline takes arguments"
+        help = f"pipeline=lambda: {name}(...)"
+        raise EvalError(what, found=f"{name}(): {error}", help=help) from None
     except ValueError:  # a builtin without a signature
         pass
     try:
@@ -172,11 +170,9 @@ def _call_factory(factory: Callable[[], Any]) -> Any:
         ) from error
     if isinstance(made, Coroutine):
         cast("Coroutine[Any, Any, Any]", made).close()
-        raise EvalError(
-            "the factory of the pipeline is async",
-            found=f"async def {name}",
-            help=f"write def {name}, and open async resources as a Resource of the pipeline",
-        )
+        what = "the factory of the pipeline is async"
+        help = f"write def {name}, and open async resources as a Resource of the pipeline"
+        raise EvalError(what, found=f"async def {name}", help=help)
     return made
 
 

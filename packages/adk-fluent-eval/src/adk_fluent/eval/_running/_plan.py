@@ -8,24 +8,12 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from adk_fluent.eval import _errors as check
+from adk_fluent.eval import _metrics
 from adk_fluent.eval._cases._case import FluentCase, simulation_of
 from adk_fluent.eval._checks._checks import OWN, expectations
-from adk_fluent.eval._errors import (
-    EvalError,
-    MetricUnavailableError,
-    check_known,
-    is_number,
-    require,
-)
-from adk_fluent.eval._metrics import (
-    ANSWERS,
-    CHECKS,
-    MATCH,
-    METRICS,
-    TRAJECTORY,
-    Metric,
-    PrebuiltMetrics,
-)
+from adk_fluent.eval._errors import EvalError, MetricUnavailableError
+from adk_fluent.eval._metrics import METRICS, Metric, PrebuiltMetrics
 from adk_fluent.eval._outcome import MetricScore, MetricStatus, TurnOutcome
 from adk_fluent.eval._text import plural
 
@@ -37,7 +25,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._checks._checks import Observation
     from adk_fluent.eval._report._figures import Gate
 
-_ALWAYS_MET = {*CHECKS} - {TRAJECTORY}  # checks with a fixed threshold
+_ALWAYS_MET = {*_metrics.CHECKS} - {_metrics.TRAJECTORY}  # checks with a fixed threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +66,7 @@ class MetricPlan:
                 need = METRICS[name].needs if name in METRICS else "such an expectation"
                 raise EvalError(f"metric {name!r} applies to no case", found=f"no case has {need}")
         for judge in judges:
-            if judge.name in (*METRICS, *CHECKS) or len(self._judges) < len(judges):
+            if judge.name in (*METRICS, *_metrics.CHECKS) or len(self._judges) < len(judges):
                 raise EvalError(f"two metrics are called {judge.name!r}", help="rename the judge")
         for name, value in self._thresholds.items():
             self._check_threshold(name, value, cases)
@@ -91,7 +79,7 @@ class MetricPlan:
         planned = [PlannedMetric(name, self._threshold(name)) for name in names]
         judges = self._judges.items()
         planned += [PlannedMetric(name, judge.threshold, judge) for name, judge in judges]
-        if all(each.threshold is None or each.name == ANSWERS for each in planned):
+        if all(each.threshold is None or each.name == _metrics.ANSWERS for each in planned):
             help = "expect a trajectory, an answer or state, or give the suite a metric"
             raise case.error(
                 "it expects nothing, and no metric of the suite applies to it",
@@ -111,7 +99,7 @@ class MetricPlan:
         if not count:
             return []
         what = f"{plural(count, 'case')} with a reference_response that no metric uses"
-        return [f"{what}: add metrics=[{MATCH!r}]"]
+        return [f"{what}: add metrics=[{_metrics.MATCH!r}]"]
 
     def _threshold(self, name: str) -> float | None:
         default = METRICS[name].threshold if name in METRICS else 1.0
@@ -120,8 +108,8 @@ class MetricPlan:
     def _check_known(self, name: str) -> None:
         if name in METRICS:
             _check_available(METRICS[name], has_judge_model=self._has_judge_model)
-        known = {*METRICS, *CHECKS, *self._judges}
-        check_known([name], known, "unknown metric", "metrics")
+        known = {*METRICS, *_metrics.CHECKS, *self._judges}
+        check.check_known([name], known, "unknown metric", "metrics")
 
     def _check_threshold(self, name: str, value: object, cases: Sequence[FluentCase]) -> None:
         if name in self._judges:
@@ -131,27 +119,25 @@ class MetricPlan:
             )
         self._check_known(name)
         fixed = f"the threshold of {name!r} is fixed: every expectation must be met"
-        require(name not in _ALWAYS_MET, fixed)
+        check.require(name not in _ALWAYS_MET, fixed)
         decides = METRICS[name].threshold is not None
-        require(decides, f"{name!r} is informational and takes no threshold")
-        require(
-            name in self.names or name == TRAJECTORY,
+        check.require(decides, f"{name!r} is informational and takes no threshold")
+        check.require(
+            name in self.names or name == _metrics.TRAJECTORY,
             f"thresholds= names {name!r}, which is not a metric of the suite",
             help=f"add it: metrics=[{name!r}, ...]",
         )
         applies = any(self._applies(name, case) for case in cases)
-        require(applies, f"thresholds= names {name!r}, which applies to no case")
-        require(is_number(value), f"the threshold of {name!r} must be a number", value)
+        check.require(applies, f"thresholds= names {name!r}, which applies to no case")
+        check.require(check.is_number(value), f"the threshold of {name!r} must be a number", value)
         low, high = (1, 5) if METRICS[name].unit == "1-5" else (0, 1)
         if not (isinstance(value, int | float) and low < value <= high):
-            raise EvalError(
-                f"the threshold of {name!r} must be above {low} and at most {high}",
-                found=repr(value),
-                help="every score reaches 0; leave the metric out instead" if value == 0 else None,
-            )
+            what = f"the threshold of {name!r} must be above {low} and at most {high}"
+            help = "every score reaches 0; leave the metric out instead" if value == 0 else None
+            raise EvalError(what, found=repr(value), help=help)
 
     def _applies(self, name: str, case: FluentCase) -> bool:
-        if name in CHECKS:
+        if name in _metrics.CHECKS:
             return name in expectations(case)
         match METRICS[name].needs if name in METRICS else "":
             case "reference_response":
@@ -184,12 +170,8 @@ def _check_available(metric: Metric, *, has_judge_model: bool) -> None:
         found = "Google Cloud computes it, and no account is set"
         help = "set GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
     if found:
-        raise MetricUnavailableError(
-            f"metric {metric.name!r} cannot be computed here",
-            metric=metric.name,
-            found=found,
-            help=help,
-        )
+        what = f"metric {metric.name!r} cannot be computed here"
+        raise MetricUnavailableError(what, metric=metric.name, found=found, help=help)
 
 
 def check_gate(
@@ -199,15 +181,13 @@ def check_gate(
     metrics = {*plan.names, *(judge.name for judge in judges)}
     metrics |= {name for case in cases for name in expectations(case)}
     tags = {tag for case in cases for tag in case.tags}
-    check_known(gate.min_tag_pass_rate, tags, "the gate names unknown tag", "tags")
-    check_known(gate.min_metric, metrics, "the gate names unknown metric", "metrics")
+    check.check_known(gate.min_tag_pass_rate, tags, "the gate names unknown tag", "tags")
+    check.check_known(gate.min_metric, metrics, "the gate names unknown metric", "metrics")
     for name in map(str, gate.min_metric):
         if name in METRICS and METRICS[name].threshold is None:
-            raise EvalError(
-                f"the gate names metric {name!r}, which is informational",
-                found="Gate(min_metric=...)",
-                help="limit cases instead: max_tokens, max_tool_calls, max_latency_s, max_cost_usd",
-            )
+            what = f"the gate names metric {name!r}, which is informational"
+            help = "limit cases instead: max_tokens, max_tool_calls, max_latency_s, max_cost_usd"
+            raise EvalError(what, found="Gate(min_metric=...)", help=help)
 
 
 # --- scores --------------------------------------------------------------------------------------

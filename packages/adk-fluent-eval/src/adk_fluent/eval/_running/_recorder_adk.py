@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,11 +29,10 @@ from adk_fluent.extend import is_journal_key, to_agent_event
 from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
-    from google.adk.tools.base_tool import BaseTool
 
     from adk_fluent.eval._checks._checks import Observation
     from adk_fluent.eval._running._mocks import Mocks
@@ -80,6 +80,7 @@ class Recorder:
         self._usages: list[AgentEvent] = []
         self._answers: list[_Answer] = []
         self._uses: dict[tuple[str, str], ToolUse] = {}
+        self._asked: defaultdict[str, list[str]] = defaultdict(list)
         self._replied = 0
         self._began = 0.0
         self.problem: str | None = None
@@ -125,19 +126,39 @@ class Recorder:
         found = [*RunResult(self._events).pending, *self._since_reply.pending]
         return [*{each.id: each for each in found}.values()]
 
-    @property
-    def events(self) -> list[Event]:
-        """The events of the current turn."""
-        return self._seen.events[-1]
+    def reply(self) -> Event | None:
+        """Answer what is open, as far as the case has answers; None if nothing was answered.
 
-    def add_reply(self, event: Event, answers: Sequence[tuple[str, Any]]) -> None:
-        """Record answers to what the current turn waits for, by the names of the questions."""
+        A question is answered once, for it stays open if its answer is refused.
+        """
+        answers, given = self._seen.case.answers or {}, list[tuple[Pending, str, Any]]()
+        for each in self.pending:
+            asked, name = self._asked, each.name or each.kind
+            if name not in answers or each.id in asked[name]:
+                continue
+            asked[name].append(each.id)
+            left = answers_of(answers[name])
+            if isinstance(answers[name], list | tuple):
+                left = left[len(asked[name]) - 1 :]
+            given += [(each, name, value) for value in left[:1]]
+        if not given:
+            return None
+        calls = (call for event in self._seen.events[-1] for call in event.get_function_calls())
+        tools = {call.id: call.name for call in calls}
+        responses = [
+            types.FunctionResponse(
+                id=each.id, name=tools.get(each.id, each.name), response=_response(each, value)
+            )
+            for each, _, value in given
+        ]
+        parts = [types.Part(function_response=each) for each in responses]
+        event = Event(author=_USER, content=types.Content(role=_USER, parts=parts))
         self.add(event)
         self._replied = len(self._events)
-        self._seen.answered.update(name for name, _ in answers)
+        self._seen.answered.update(name for _, name, _ in given)
         if self._turn is not None:
-            told = [f"answer to {name}: {value}" for name, value in answers]
-            self._turn.steps += [Step(_USER, each) for each in told]
+            self._turn.steps += [Step(_USER, f"answer to {name}: {it}") for _, name, it in given]
+        return event
 
     @property
     def _since_reply(self) -> RunResult:
@@ -332,6 +353,12 @@ def _snapshot(value: Any) -> Any:
         return value
 
 
+def _response(question: Pending, value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    return {"confirmed" if question.kind == "confirmation" else "result": value}
+
+
 class RecorderPlugin(BasePlugin):
     """Gives a `Recorder` what the events of the case's session do not have.
 
@@ -346,7 +373,7 @@ class RecorderPlugin(BasePlugin):
         self._session = ""
         self._inside: dict[str, str] = {}
 
-    async def before_run_callback(self, *, invocation_context: Any) -> types.Content | None:
+    async def before_run_callback(self, *, invocation_context: Any) -> None:
         """Note the session: the first is the case's, others are inside tools."""
         session = invocation_context.session.id
         self._session = self._session or session
@@ -354,7 +381,6 @@ class RecorderPlugin(BasePlugin):
             self._inside[session] = invocation_context.agent.name
         elif self._records_all:
             self._recorder.begin(invocation_context.user_content)
-        return None
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
         """End a turn of the case's session."""
@@ -362,97 +388,32 @@ class RecorderPlugin(BasePlugin):
             problem = self._recorder.end()
             self._recorder.problem = self._recorder.problem or problem
 
-    async def on_model_error_callback(
-        self, *, callback_context: Any, llm_request: LlmRequest, error: Exception
-    ) -> LlmResponse | None:
+    async def on_model_error_callback(self, *, error: Exception, **_: Any) -> None:
         """Note what a model raised."""
         self._recorder.failed(error)
-        return None
 
-    async def before_model_callback(
-        self, *, callback_context: Any, llm_request: LlmRequest
-    ) -> LlmResponse | None:
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Record a request."""
         context = callback_context
         self._recorder.add_request(context.invocation_id, context.agent_name, llm_request)
-        return None
 
-    async def after_model_callback(
-        self, *, callback_context: Any, llm_response: LlmResponse
-    ) -> LlmResponse | None:
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """Record an answer."""
         if not llm_response.partial:
             self._recorder.add_answer(callback_context.agent_name, llm_response)
-        return None
 
-    async def on_event_callback(self, *, invocation_context: Any, event: Event) -> Event | None:
+    async def on_event_callback(self, *, invocation_context: Any, event: Event) -> None:
         """Record an event inside a tool; with ``light``, the others come from the runner."""
-        if (inside := self._inside.get(invocation_context.session.id)) is not None:
-            self._recorder.add(event, inside)
-        elif self._records_all:
-            self._recorder.add(event)
-        return None
+        inside = self._inside.get(invocation_context.session.id)
+        if inside is not None or self._records_all:
+            self._recorder.add(event, inside or "")
 
-    async def before_tool_callback(
-        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any
-    ) -> dict[str, Any] | None:
+    async def before_tool_callback(self, *, tool: Any, **_: Any) -> None:
         """Route the call through the mocks, below all callbacks."""
         adk.call_site(tool)
-        return None
 
     async def on_tool_error_callback(
-        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Any, error: Exception
-    ) -> dict[str, Any] | None:
+        self, *, tool_context: Any, error: Exception, **_: Any
+    ) -> None:
         """Note what a tool raised, even if something recovers from it."""
         self._mocks.errors.setdefault(tool_context.function_call_id or "", error_line(error))
-        return None
-
-
-class Replies:
-    """The answers of a case in one run, by the names of questions."""
-
-    def __init__(self, answers: Mapping[str, Any]) -> None:
-        self._answers = answers
-        self._asked: dict[str, list[str]] = {}
-
-    def to(self, recorder: Recorder) -> Event | None:
-        """Return an event that answers what is open, as far as there are answers; None: none is.
-
-        A question is answered once, for it stays open if its answer is refused.
-        """
-        given = [
-            (each, value)
-            for each in recorder.pending
-            if (name := each.name or each.kind) in self._answers
-            for value in self._next(each, self._asked.setdefault(name, []), self._answers[name])
-        ]
-        if not given:
-            return None
-        names = {
-            call.id: call.name for event in recorder.events for call in event.get_function_calls()
-        }
-        responses = [
-            types.FunctionResponse(
-                id=each.id, name=names.get(each.id, each.name), response=_response(each, value)
-            )
-            for each, value in given
-        ]
-        parts = [types.Part(function_response=each) for each in responses]
-        event = Event(author="user", content=types.Content(role="user", parts=parts))
-        recorder.add_reply(event, [(each.name or each.kind, value) for each, value in given])
-        return event
-
-    def _next(self, question: Pending, asked: list[str], given: Any) -> Sequence[Any]:
-        """The answer to a question, if there is one left."""
-        if question.id in asked:
-            return ()
-        asked.append(question.id)
-        if not isinstance(given, list | tuple):
-            return (given,)
-        return answers_of(given)[len(asked) - 1 : len(asked)]
-
-
-def _response(question: Pending, value: Any) -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, Any]", value))
-    return {"confirmed" if question.kind == "confirmation" else "result": value}

@@ -24,13 +24,8 @@ from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._errors import EvalError, check_known, require, require_type
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._running._case_run_adk import (
-    CaseRun,
-    RunSettings,
-    add_absent_scores,
-    is_bare,
-    new_outcome,
-)
+from adk_fluent.eval._running import _case_run_adk as case_runs
+from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings
 from adk_fluent.eval._running._kept import Journal, ResponseCache, digest_of
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
@@ -41,8 +36,9 @@ from adk_fluent.eval._text import error_line
 from adk_fluent.extend import LOG, provided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
+    from google.adk.apps.app import App
     from google.adk.models.base_llm import BaseLlm
     from google.adk.tools.base_toolset import BaseToolset
 
@@ -129,7 +125,7 @@ class SuiteRun:
             *(self._options.get("baseline"), self.cases, results),
         )
 
-    async def outcomes(self) -> AsyncGenerator[CaseOutcome, None]:
+    async def outcomes(self) -> AsyncGenerator[CaseOutcome]:
         """Run everything, and yield each outcome when it is there."""
         try:
             async with aclosing(self._go()) as outcomes:
@@ -146,7 +142,7 @@ class SuiteRun:
     async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
         """Run one case once, and close what it used."""
         try:
-            return await self._journaled(case, run, Pace(1)) or new_outcome(case, run)
+            return await self._journaled(case, run, Pace(1)) or case_runs.new_outcome(case, run)
         finally:
             await self._close()
 
@@ -158,7 +154,7 @@ class SuiteRun:
             self._progress = None
             self.notes.append(f"progress= raised {error_line(error)} and was not called again")
 
-    async def _go(self) -> AsyncGenerator[CaseOutcome, None]:
+    async def _go(self) -> AsyncGenerator[CaseOutcome]:
         pace = Pace(self._parallelism)
 
         async def told(case: FluentCase, run: int) -> CaseOutcome | None:
@@ -181,7 +177,7 @@ class SuiteRun:
     async def _journaled(self, case: FluentCase, run: int, pace: Pace) -> CaseOutcome | None:
         """Run a case, unless the journal has it; None if the suite is stopped."""
         if case.skip is not None:
-            return new_outcome(case, run, Status.SKIPPED, case.skip)
+            return case_runs.new_outcome(case, run, Status.SKIPPED, case.skip)
         if (journal := self._journal) is None:
             return await self._paced(case, run, pace)
         digest = digest_of([case, self._targets.identity(case), *self._conditions])
@@ -219,10 +215,10 @@ class SuiteRun:
         try:
             target = self._targets.for_run(case)
         except Exception as error:  # noqa: BLE001  # of the factory, which worked at first
-            outcome = new_outcome(case, run)
+            outcome = case_runs.new_outcome(case, run)
             outcome.error = error_line(error, None)
             outcome.reasons = [outcome.error]
-            add_absent_scores(outcome, self._settings.plan.of(case))
+            case_runs.add_absent_scores(outcome, self._settings.plan.of(case))
             return outcome, error
         held = {id(each): each for each in target.closeable}
         self._open |= held
@@ -262,11 +258,9 @@ def _check_local() -> None:
     try:
         import_module("adk_fluent.eval._running._local_adk")
     except ImportError as error:
-        raise EvalError(
-            'engine="local" needs google-adk[eval]',
-            found=error_line(error),
-            help='pip install "adk-fluent-eval[adk]", or use engine="light"',
-        ) from error
+        what = 'engine="local" needs google-adk[eval]'
+        help = 'pip install "adk-fluent-eval[adk]", or use engine="light"'
+        raise EvalError(what, found=error_line(error), help=help) from error
 
 
 def _cache_of(given: Any) -> ResponseCache | None:
@@ -284,10 +278,8 @@ def _prices_of(given: Any) -> PriceBook | None:
         if given is None:
             return found if hasattr(found, "price") else found()
     if given is not None:
-        raise EvalError(
-            "prices= as rows or a file are read by adk-fluent-cost, which is not installed",
-            help="pip install adk-fluent-cost, or give a price book",
-        )
+        what = "prices= as rows or a file are read by adk-fluent-cost, which is not installed"
+        raise EvalError(what, help="pip install adk-fluent-cost, or give a price book")
     return None
 
 
@@ -322,88 +314,93 @@ def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSet
         names = [each.name for each in (*target.app.plugins, *settings.plugins)]
         if len(set(names)) < len(names):
             raise EvalError("two plugins have the same name", found=", ".join(names))
-        _check_tools(case, target)
-        _check_mock_arguments(case, target)
-        _check_steps(case, target)
-        _check_answers(case, target, settings)
-        _check_bare(case, target, settings)
-        if case.max_cost_usd is not None and settings.prices is None:
-            raise case.error(
-                "max_cost_usd= needs prices, and there is no price book",
-                help="give run(prices=...), or: pip install adk-fluent-cost",
+        _check_names(case, target)
+        for what, found, help in _faults(case, target, settings):
+            raise case.error(what, found=found, help=help)
+
+
+def _check_names(case: FluentCase, target: Target) -> None:
+    """Check that tools and steps that a case names exist."""
+    mocks = case.mock_tool_outputs or {}
+    expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
+    for what, names in (("expects a call of", expected), ("mocks", mocks)):
+        named = [each for each in names if not target.knows_tool(each)]
+        check_known(named, target.tools, f"it {what} unknown tool", "tools", case.error)
+    if target.open:
+        return
+    known = {*target.steps, *target.tools}
+    what = "it answers unknown step or tool"
+    check_known(case.answers or (), known, what, "steps and tools", case.error)
+    for name in mocks:
+        asked = [_arguments(tool) for tool in target.tools.get(name, ())]
+        if asked and None not in asked:
+            check_arguments(case, name, sorted({each for names in asked for each in names or ()}))
+    given = {key_of(ref) for ref in case.initial_state or {}}
+    for turn in (case, *case.turns):
+        for ref, value in (turn.state_assertions or {}).items():
+            step, dot, _ = (key := key_of(ref)).partition(".")
+            if not dot or step in target.steps or key in given:
+                continue  # a key of state may have a dot, too
+            if not isinstance(ref, str) or ":" in step:
+                continue  # typed references and scoped keys are keys
+            # a key that is absent is None, so a misspelt step would pass
+            if value is None or nearest_name(step, target.steps):
+                what = "it expects state of unknown step"
+                check_known([step], target.steps, what, "steps", case.error)
+
+
+def _faults(
+    case: FluentCase, target: Target, settings: RunSettings
+) -> Iterator[tuple[str, str | None, str]]:
+    """What of a case cannot be: what, found and help."""
+    light = 'use engine="light"'
+    for name in case.mock_tool_outputs or {}:
+        if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
+            yield (
+                f"it mocks tool {name!r}, which an agent calls that runs without plugins",
+                f"agents inside tools: {', '.join(sorted(target.hidden))}",
+                "give its AgentTool include_plugins=True, or mock that tool",
             )
-
-
-def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> None:
-    known, what = {*target.steps, *target.tools}, "it answers unknown step or tool"
-    if not target.open:
-        check_known(case.answers or (), known, what, "steps and tools", case.error)
+    expected = (call.name for turn in case.turns for call in turn.trajectory or ())
+    for name in () if target.open else expected:
+        if name in target.inner_tools:
+            yield (
+                f"it expects a call of tool {name!r}, which only an agent inside a tool calls",
+                "its calls are in a session of their own",
+                "expect the call of the outer tool, or use a FluentJudge",
+            )
     for name in case.answers or {}:
         if name in target.models and name not in target.tools:
-            raise case.error(
-                f"it answers agent {name!r}, and agents ask nothing",
-                help="answers= takes names of gates and tools",
-            )
+            what = f"it answers agent {name!r}, and agents ask nothing"
+            yield what, None, "answers= takes names of gates and tools"
     if case.answers and settings.engine == "local":
-        raise case.error(
-            'questions cannot be answered with engine="local"',
-            found="ADK's LocalEvalService takes an answer for a turn of its own",
-            help='use engine="light"',
-        )
+        found = "ADK's LocalEvalService takes an answer for a turn of its own"
+        yield 'questions cannot be answered with engine="local"', found, light
+    if case.skip is None and case_runs.is_bare(settings.engine):
+        found = "its LocalEvalService runs the agent alone, without an App and its plugins"
+        for what in _needs_app(case, target.app, settings):
+            yield f'{what} with engine="local" on google-adk {__version__}', found, light
+    if case.max_cost_usd is not None and settings.prices is None:
+        help = "give run(prices=...), or: pip install adk-fluent-cost"
+        yield "max_cost_usd= needs prices, and there is no price book", None, help
 
 
-def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None:
-    """Check that a case needs no plugins, where ADK's service runs an agent without its App."""
-    if case.skip is not None or not is_bare(settings.engine):
-        return
-    app, left_out = target.app, {"name", "root_agent", "plugins"}
+def _needs_app(case: FluentCase, app: App, settings: RunSettings) -> Iterator[str]:
+    """What of a case does not hold where ADK's service runs an agent without its App."""
+    if case.mock_tool_outputs:
+        yield "tools cannot be mocked"
+    if any(each.state_assertions for each in (case, *case.turns)):
+        yield "state cannot be asserted"
     plugins = [
         each.name  # a pipeline of ours brings its own itself
         for each in (*app.plugins, *settings.plugins)
         if not isinstance(each, MiddlewarePlugin)
     ]
-    more = [each for each in type(app).model_fields if each not in left_out and getattr(app, each)]
-    state = any(each.state_assertions for each in (case, *case.turns))
-    for what, is_asked in (
-        ("tools cannot be mocked", case.mock_tool_outputs),
-        ("state cannot be asserted", state),
-        (f"plugins ({', '.join(plugins)}) are not run", plugins),
-        (f"settings of the App ({', '.join(more)}) do not hold", more),
-    ):
-        if is_asked:
-            raise case.error(
-                f'{what} with engine="local" on google-adk {__version__}',
-                found="its LocalEvalService runs the agent alone, without an App and its plugins",
-                help='use engine="light"',
-            )
-
-
-def _check_tools(case: FluentCase, target: Target) -> None:
-    expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
-    for what, names in (("expects a call of", expected), ("mocks", case.mock_tool_outputs or {})):
-        named = [each for each in names if not target.knows_tool(each)]
-        check_known(named, target.tools, f"it {what} unknown tool", "tools", case.error)
-    for name in case.mock_tool_outputs or {}:
-        if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
-            raise case.error(
-                f"it mocks tool {name!r}, which an agent calls that runs without plugins",
-                found=f"agents inside tools: {', '.join(sorted(target.hidden))}",
-                help="give its AgentTool include_plugins=True, or mock that tool",
-            )
-    for name in () if target.open else expected:
-        if name in target.inner_tools:
-            raise case.error(
-                f"it expects a call of tool {name!r}, which only an agent inside a tool calls",
-                found="its calls are in a session of their own",
-                help="expect the call of the outer tool, or use a FluentJudge",
-            )
-
-
-def _check_mock_arguments(case: FluentCase, target: Target) -> None:
-    for name in case.mock_tool_outputs or {} if not target.open else ():
-        known = [_arguments(tool) for tool in target.tools.get(name, ())]
-        if known and None not in known:
-            check_arguments(case, name, sorted({each for names in known for each in names or ()}))
+    if plugins:
+        yield f"plugins ({', '.join(plugins)}) are not run"
+    held = {*type(app).model_fields} - {"name", "root_agent", "plugins"}
+    if more := sorted(each for each in held if getattr(app, each)):
+        yield f"settings of the App ({', '.join(more)}) do not hold"
 
 
 def _arguments(tool: Any) -> Iterable[str] | None:
@@ -423,20 +420,3 @@ def _arguments(tool: Any) -> Iterable[str] | None:
     if declared.parameters_json_schema is not None:
         return tuple(declared.parameters_json_schema.get("properties") or ())
     return tuple((declared.parameters and declared.parameters.properties) or ())
-
-
-def _check_steps(case: FluentCase, target: Target) -> None:
-    """Check that steps in ``step.key`` exist; a key of state may have a dot, too."""
-    given = {key_of(ref) for ref in case.initial_state or {}}
-    for turn in (case, *case.turns):
-        for ref, expected in (turn.state_assertions or {}).items():
-            key = key_of(ref)
-            step, dot, _ = key.partition(".")
-            if not dot or step in target.steps or key in given or target.open:
-                continue
-            if not isinstance(ref, str) or ":" in step:
-                continue  # typed references and scoped keys are keys
-            # a key that is absent is None, so a misspelt step would pass
-            if expected is None or nearest_name(step, target.steps):
-                what = "it expects state of unknown step"
-                check_known([step], target.steps, what, "steps", case.error)

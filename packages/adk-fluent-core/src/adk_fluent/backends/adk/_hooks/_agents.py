@@ -108,6 +108,8 @@ async def _in_tool(
     except Exception:
         await end_calls(here.calls)
         raise
+    finally:
+        here.over()
 
 
 class _Run:

@@ -20,33 +20,11 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
 
-    from adk_fluent.backends.adk._hooks._chain import Chain
-    from adk_fluent.protocol import ModelCall
+    from adk_fluent.backends.adk._hooks._chain import LastCall
 
 _SETTLED: Final = "_adk_fluent_settled"
 _RAN: Final = "_adk_fluent_ran"
 _METADATA: Final = "custom_metadata"
-
-
-class LastCall:
-    """The last model call of an agent.
-
-    Args:
-        call: The call.
-        chain: What stands around it.
-
-    Attributes:
-        taken: Its site has been reached.
-        settled: What came of it has passed its hooks.
-    """
-
-    __slots__ = ("call", "chain", "settled", "taken")
-
-    def __init__(self, call: ModelCall, chain: Chain) -> None:
-        self.call = call
-        self.chain = chain
-        self.taken: bool = False
-        self.settled: bool = False
 
 
 async def settle(call: LastCall, event: Event) -> None:

@@ -9,14 +9,11 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.backends.adk._hooks._answered import (
-    LastCall,
-    tool_has_run,
-    tool_is_settled,
-)
+from adk_fluent.backends.adk._hooks._answered import tool_has_run, tool_is_settled
 from adk_fluent.backends.adk._hooks._chain import (
     CALLER,
     Caller,
+    LastCall,
     attached,
     invocation_of,
     keep_writes,
@@ -71,7 +68,7 @@ def announce(request: LlmRequest, context: Any, invocation: Any) -> None:
         context,
         agent=agent,
         node=chain.node(agent),
-        iteration=chain.count(invocation),
+        iteration=0 if here is None else here.count(invocation),
         run=chain.run,
         path=_path(here),
     )
@@ -91,6 +88,7 @@ def generate(
             return _at_once(_drain, ModelCall(request, model=model, stream=stream))
         return original(model, request, stream=stream)
     last.taken = True  # models that this one calls in turn are part of the same call
+    _ANNOUNCED.set(None)
     call, chain = last.call, last.chain
     call.model, call.stream = model, stream
     hooks: _ModelHooks | None = chain.model_hooks
@@ -208,7 +206,10 @@ async def _at_once(
         fragments.append(response if fragment is None else await fragment(call, response))
 
     call.sink.forward = keep
-    reply = await make(call)
+    try:
+        reply = await make(call)
+    finally:
+        call.sink.forward = None  # it refers to the call, which only the collector would free
     for response in (*fragments, *reply.responses):
         yield response
 
@@ -261,6 +262,7 @@ async def streamed(
         for response in (await task).responses:
             yield response
     finally:
+        call.sink.forward = None
         if not task.done():
             task.cancel()
             await asyncio.wait([task])

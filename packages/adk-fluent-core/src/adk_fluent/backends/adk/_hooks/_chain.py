@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from asyncio import Task
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from adk_fluent.backends.adk._hooks._answered import LastCall
     from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.flow import Strand
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import RunCall
+    from adk_fluent.protocol import ModelCall, RunCall
 
 _KEY: Final = "_adk_fluent_chain"
 _GREETED: Final = "_adk_fluent_greeted"
@@ -159,7 +158,7 @@ class Chain:
     """
 
     __slots__ = (
-        *("_called", "_calls", "_inner", "_nodes", "_parts", "_scopes", "_within"),
+        *("_called", "_inner", "_nodes", "_parts", "_scopes", "_within"),
         *("failure", "may_add_tools", "model_hooks", "models", "own", "run", "said", "stack"),
         "written",
     )
@@ -182,7 +181,6 @@ class Chain:
         self.failure: Exception | None = None
         self.said: Any = None
         self._nodes = nodes
-        self._calls: dict[int, list[Any]] = {}
         self._scopes = {key: each for key, each in (scopes or {}).items() if not each.below}
         self._inner: tuple[int, ...] = ()
         self._parts = {key: Stack.begun(each.middlewares) for key, each in self._scopes.items()}
@@ -271,18 +269,30 @@ class Chain:
         """The node of an agent that was built here."""
         return self._nodes.get(agent)
 
-    def count(self, context: object) -> int:
-        """How often this was called with a context before; each run of an agent has its own."""
-        known = self._calls.get(id(context))
-        if known is None:
-            self._calls[id(context)] = [context, 0]  # kept, so that its id stays its own
-            return 0
-        known[1] += 1
-        return known[1]
-
 
 def _may_add_tools(stack: Stack) -> bool:
     return any(added_tools(each) != () for each in stack.members)
+
+
+class LastCall:
+    """The last model call of an agent.
+
+    Args:
+        call: The call.
+        chain: What stands around it.
+
+    Attributes:
+        taken: Its site has been reached.
+        settled: What came of it has passed its hooks.
+    """
+
+    __slots__ = ("call", "chain", "settled", "taken")
+
+    def __init__(self, call: ModelCall, chain: Chain) -> None:
+        self.call = call
+        self.chain = chain
+        self.taken: bool = False
+        self.settled: bool = False
 
 
 class Where:
@@ -303,7 +313,7 @@ class Where:
     """
 
     __slots__ = (
-        *("_agent", "_first", "_goes_on", "_strand"),
+        *("_agent", "_counts", "_first", "_goes_on", "_strand"),
         *("calls", "in_tool", "kept", "last", "stamp"),
     )
 
@@ -313,6 +323,7 @@ class Where:
         self.stamp: Stamp = stamp
         self._goes_on = goes_on
         self._first = True
+        self._counts: dict[int, list[Any]] = {}
         self.in_tool: bool = False
         self.last: dict[str, LastCall] = {}
         self.calls: set[Task[Any]] = set()
@@ -344,8 +355,23 @@ class Where:
         made = copy(self)
         made._first = False  # noqa: SLF001  # its own
         made.in_tool = True
+        made._counts = {}  # noqa: SLF001  # its own
         made.last, made.calls, made.kept = {}, set(), None
         return made
+
+    def count(self, context: object) -> int:
+        """How often this was called with a context before; each run of an agent has its own."""
+        known = self._counts.get(id(context))
+        if known is None:
+            self._counts[id(context)] = [context, 0]  # kept, so that its id stays its own
+            return 0
+        known[1] += 1
+        return known[1]
+
+    def over(self) -> None:
+        """Forget the calls, whose contexts refer to this; or only the collector would free them."""
+        self.last.clear()
+        self._counts.clear()
 
 
 # --- where it is kept: in the context of the run's root, and so in every copy of that ------------

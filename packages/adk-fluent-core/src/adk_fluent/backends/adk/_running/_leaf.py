@@ -54,8 +54,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends._answers import Answer
     from adk_fluent.backends._resources import Injection
-    from adk_fluent.backends.adk._hooks._answered import LastCall
-    from adk_fluent.backends.adk._hooks._chain import Chain
+    from adk_fluent.backends.adk._hooks._chain import Chain, LastCall
     from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.errors import OutputInvalidError
     from adk_fluent.flow import Engine, Note, Strand
@@ -132,6 +131,11 @@ class AdkLeaf:
         """Name the engine that runs: it knows which scopes are open, and what is promised."""
         self._engine = engine
         self._places.open = engine.log.open
+
+    def unbind(self) -> None:
+        """Forget the engine: it refers to this, and a run would be left to the collector."""
+        self._engine = None
+        self._places.open = ()
 
     # --- the port ------------------------------------------------------------------------------
 
@@ -217,7 +221,10 @@ class AdkLeaf:
 
     def _late(self, node: Node, strand: Strand, step: Where | None) -> Iterator[Event]:
         """What hooks wrote around calls of which no event has come."""
-        kept = None if step is None else step.kept
+        if step is None:
+            return
+        step.over()
+        kept = step.kept
         if kept is not None and (kept.state_delta or kept.artifact_delta):
             event, _ = self.said(node, strand, None)
             event.actions.state_delta.update(kept.state_delta)

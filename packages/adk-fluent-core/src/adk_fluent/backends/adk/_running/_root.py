@@ -145,6 +145,7 @@ class FlowAgent(BaseAgent):
             durable = plan.config.resumable or (outer is not None and outer.durable)
             kept = durable or goes_on is not None or inbox.entry is not None
             leaf = self._leaf(ctx, entry.run, chain, durable=durable, kept=kept)
+            stack.callback(leaf.unbind)
             around = self._around(ctx, leaf, chain, resumed=goes_on is not None)
             promises = plan.promises
             if outer is not None and outer.promises is not None:
@@ -252,6 +253,7 @@ class FlowAgent(BaseAgent):
             chain = await self._chain(ctx, run, begins=False)
             ctx.run_config = merged(ctx.run_config, plan.config)
             leaf = self._leaf(ctx, run, chain, kind=LiveLeaf)
+            stack.callback(leaf.unbind)
             leaf.on(line, followed(plan.node, after=goes_on(vars(ctx))))
             around = self._around(ctx, leaf, chain, resumed=False)
             engine = Engine(
