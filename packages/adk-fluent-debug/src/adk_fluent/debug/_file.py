@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
+FORMAT: Final = "adk-fluent-recording"
+VERSION: Final = 1
+
 #: A type; a list of one shape; a tuple of one, for a list of as many; or the shapes of what may
 #: stand under some keys. It must stand there if the key ends with an exclamation mark, and may be
 #: null if it ends with a question mark.
@@ -152,10 +155,6 @@ def _check(value: Any, kind: str, path: str, here: str = "") -> None:
             field=field,
             found=describe(fault["input"]),
         ) from error
-
-
-FORMAT: Final = "adk-fluent-recording"
-VERSION: Final = 1
 
 
 def write(file: Path, text: str) -> None:
