@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -21,6 +21,10 @@ from adk_fluent.eval._text import encodable, one_line, plural
 
 if TYPE_CHECKING:
     from adk_fluent.eval._suite import FluentEvalSuite
+
+
+#: Fields of a case that a list for programs has.
+_SHOWN: Final = ("target_node", "skip", "xfail")
 
 
 @click.command("matrix", short_help="Run a suite with several models, and compare them.")
@@ -152,17 +156,7 @@ def _cases(suite: FluentEvalSuite) -> list[dict[str, Any]]:
             metrics = [each.name for each in plan.of(case)]
         except EvalError:  # it expects nothing, which a run refuses
             metrics = []
-        found.append(
-            {
-                "id": case.name,
-                "tags": list(case.tags),
-                "turns": len(case.turns),
-                "metrics": metrics,
-                "input": text_of(case.turns[0].input),
-                "target_node": case.target_node,
-                "skip": case.skip,
-                "xfail": case.xfail,
-                "location": case.place,
-            }
-        )
+        made = {"id": case.name, "tags": [*case.tags], "turns": len(case.turns), "metrics": metrics}
+        made |= {"input": text_of(case.turns[0].input), "location": case.place}
+        found.append(made | {name: getattr(case, name) for name in _SHOWN})
     return found

@@ -51,17 +51,13 @@ _MATCHES: Final = ("exact", "in_order", "any_order")  # in the order of ADK's en
 
 def to_eval_set(suite: Suite, app_name: str = _APP) -> EvalSet:
     """Return the eval set of a suite."""
-    user = suite.simulation
-    return EvalSet(
-        eval_set_id=set_id(suite.name),
-        name=suite.name,
-        description=suite.description or None,
-        # each case has a user of its own: no case sees what another writes for the user
-        eval_cases=[
-            to_eval_case(case, app_name=app_name, user_id=case.name, simulation=user)
-            for case in suite.cases
-        ],
-    )
+    # each case has a user of its own: no case sees what another writes for the user
+    cases = [
+        to_eval_case(case, app_name=app_name, user_id=case.name, simulation=suite.simulation)
+        for case in suite.cases
+    ]
+    id, about = set_id(suite.name), suite.description or None
+    return EvalSet(eval_set_id=id, name=suite.name, description=about, eval_cases=cases)
 
 
 def write_eval_set(
@@ -146,14 +142,12 @@ def read_eval_set(
     fields = reader.fields((_BLOCK,), block, codec.SUITE_FIELDS)
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
-    cases = reader.distinct(
-        ("eval_cases",),
-        "eval_id",
-        (
-            _case(reader, ("eval_cases", n), case, own.get(case.eval_id), fields.get("simulation"))
-            for n, case in enumerate(eval_set.eval_cases)
-        ),
+    user = fields.get("simulation")
+    made = (
+        _case(reader, ("eval_cases", n), case, own.get(case.eval_id), user)
+        for n, case in enumerate(eval_set.eval_cases)
     )
+    cases = reader.distinct(("eval_cases",), "eval_id", made)
     data = SuiteData(fields, cases, place, (_BLOCK,))
     return data if config_path is None else _configured(data, config_path)
 

@@ -72,20 +72,18 @@ def _result(report: ReportFigures, outcome: CaseOutcome, app_name: str) -> EvalC
     }
     if made is None:
         why = outcome.error or "; ".join(outcome.reasons) or outcome.note
-        details = EvalMetricResultDetails(
-            rubric_scores=[RubricScore(rubric_id=outcome.status.value, rationale=why)]
+        score = RubricScore(rubric_id=outcome.status.value, rationale=why)
+        metric = EvalMetricResult(
+            metric_name=ERROR,
+            eval_status=EvalStatus.NOT_EVALUATED,
+            details=EvalMetricResultDetails(rubric_scores=[score]),
         )
-        return EvalCaseResult(
-            **changes,
-            overall_eval_metric_results=[
-                EvalMetricResult(
-                    metric_name=ERROR, eval_status=EvalStatus.NOT_EVALUATED, details=details
-                )
-            ],
-            eval_metric_result_per_invocation=[],
-            session_id=outcome.session_id or outcome.id,
-            user_id=outcome.user_id,
-        )
+        changes |= {"session_id": outcome.session_id or outcome.id, "user_id": outcome.user_id}
+        changes |= {
+            "overall_eval_metric_results": [metric],
+            "eval_metric_result_per_invocation": [],
+        }
+        return EvalCaseResult(**changes)
     if made.session_details is not None:
         session = made.session_details.model_copy(update={"app_name": app_name})
         changes["session_details"] = session

@@ -131,18 +131,14 @@ class CaseRun:
         app = target.app.model_copy(
             update={"name": name, "plugins": [first, *target.app.plugins, *settings.plugins]}
         )
+        given = settings.options.get
         services: dict[str, Any] = {
             "session_service": sessions,
-            "artifact_service": settings.options.get("artifact_service")
-            or InMemoryArtifactService(),
-            "memory_service": settings.options.get("memory_service") or InMemoryMemoryService(),
+            "artifact_service": given("artifact_service") or InMemoryArtifactService(),
+            "memory_service": given("memory_service") or InMemoryMemoryService(),
         }
-        case = to_eval_case(
-            self._case,
-            app_name=name,
-            user_id=outcome.user_id,
-            simulation=settings.suite.simulation,
-        )
+        user_id, simulation = outcome.user_id, settings.suite.simulation
+        case = to_eval_case(self._case, app_name=name, user_id=user_id, simulation=simulation)
         user = user_of(self._case, self._simulation, self.models)
         models: Any = self.models
         engine: type[CaseService] = LightEvalService
@@ -223,16 +219,10 @@ def new_outcome(
     case: FluentCase, run: int, status: Status = Status.ERROR, note: str = ""
 ) -> CaseOutcome:
     """Return the outcome of a case before it is run."""
-    return CaseOutcome(
-        case.name,
-        run,
-        status,
-        input=text_of(case.turns[0].input),
-        tags=list(case.tags),
-        metadata=plain(dict(case.metadata)),
-        note=note,
-        target_node=case.target_node or "",
-    )
+    made = CaseOutcome(case.name, run, status, note=note, target_node=case.target_node or "")
+    made.input, made.tags = text_of(case.turns[0].input), list(case.tags)
+    made.metadata = plain(dict(case.metadata))
+    return made
 
 
 def is_bare(engine: str) -> bool:

@@ -173,13 +173,9 @@ class AdkMetrics:
         reference = self.seen.expected[at].reference_response
         if metric.needs == "reference_response":
             answer = types.Content(role="model", parts=[types.Part(text=reference)])
-            expected = [
-                Invocation(
-                    invocation_id=actual.invocation_id,
-                    user_content=actual.user_content,
-                    final_response=answer,
-                )
-            ]
+            id, asked = actual.invocation_id, actual.user_content
+            made = Invocation(invocation_id=id, user_content=asked, final_response=answer)
+            expected = [made]
         hearing, result = await self._heard(metric, threshold, rubrics, [actual], expected)
         found = result.per_invocation_results[0] if result.per_invocation_results else None
         if rubrics:

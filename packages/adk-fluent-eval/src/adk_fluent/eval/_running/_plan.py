@@ -122,11 +122,9 @@ class MetricPlan:
         check.require(name not in _ALWAYS_MET, fixed)
         decides = METRICS[name].threshold is not None
         check.require(decides, f"{name!r} is informational and takes no threshold")
-        check.require(
-            name in self.names or name == _metrics.TRAJECTORY,
-            f"thresholds= names {name!r}, which is not a metric of the suite",
-            help=f"add it: metrics=[{name!r}, ...]",
-        )
+        what = f"thresholds= names {name!r}, which is not a metric of the suite"
+        is_asked = name in self.names or name == _metrics.TRAJECTORY
+        check.require(is_asked, what, help=f"add it: metrics=[{name!r}, ...]")
         applies = any(self._applies(name, case) for case in cases)
         check.require(applies, f"thresholds= names {name!r}, which applies to no case")
         check.require(check.is_number(value), f"the threshold of {name!r} must be a number", value)
@@ -225,11 +223,6 @@ def _informational(name: str, seen: Observation) -> MetricScore:
     """A metric that decides nothing: the mean over turns, as ADK computes it."""
     turns = [_COUNTS[name](turn) for turn in seen.turns]
     known = [each for each in turns if each is not None]
-    return MetricScore(
-        name,
-        MetricStatus.INFORMATIONAL,
-        sum(known) / len(turns) if known else None,
-        reason="" if known else "not reported",
-        turns=turns,
-        unit=METRICS[name].unit,
-    )
+    mean, why = (sum(known) / len(turns), "") if known else (None, "not reported")
+    unit, informs = METRICS[name].unit, MetricStatus.INFORMATIONAL
+    return MetricScore(name, informs, mean, reason=why, turns=turns, unit=unit)

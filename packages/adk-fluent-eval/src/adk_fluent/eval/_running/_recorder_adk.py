@@ -170,16 +170,14 @@ class Recorder:
 
     def app_details(self) -> dict[str, AppDetails]:
         """Return instructions and tools of the agents, by invocation."""
+
+        def told(name: str, config: Any) -> AgentDetails:
+            text, tools = _text_of(config.system_instruction), list(config.tools or ())
+            return AgentDetails(name=name, instructions=text, tool_declarations=tools)
+
         return {
             invocation: AppDetails(
-                agent_details={
-                    name: AgentDetails(
-                        name=name,
-                        instructions=_text_of(config.system_instruction),
-                        tool_declarations=list(config.tools or ()),
-                    )
-                    for name, config in agents.items()
-                }
+                agent_details={name: told(name, agents[name]) for name in agents}
             )
             for invocation, agents in self._requests.items()
         }
@@ -188,14 +186,9 @@ class Recorder:
         """Record an answer of a model, wherever in the pipeline."""
         metadata = response.usage_metadata
         known = metadata is not None and any(getattr(metadata, each, None) for each in _COUNTS)
-        self._answers.append(
-            _Answer(
-                agent,
-                getattr(response, "model_version", None) or "",
-                Usage.from_genai(metadata) if known and metadata is not None else None,
-                response.error_code is not None,
-            )
-        )
+        usage = Usage.from_genai(metadata) if known and metadata is not None else None
+        model = getattr(response, "model_version", None) or ""
+        self._answers.append(_Answer(agent, model, usage, response.error_code is not None))
 
     def end(self, error: str | None = None) -> str | None:
         """Finish the turn."""
