@@ -283,6 +283,19 @@ def test_an_overwritten_core_says_how_to_repair_it(wheels: dict[str, Path], tmp_
     assert "pip uninstall adk-fluent && pip install --force-reinstall" in told
 
 
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_a_release_dry_run_finds_readme_and_modules_in_order(package: Package) -> None:
+    """What its checks of archives, which take longer, would refuse in the sources already."""
+    readme = (package.path / "README.md").read_text("utf-8")
+    targets = re.findall(r"\]\(([^)\s]+)\)", readme)
+    assert [each for each in targets if not each.startswith(("https://", "#", "mailto:"))] == []
+    source = package.path / "src"
+    for path in source.rglob("*.py"):
+        names = path.relative_to(source).with_suffix("").parts
+        if not any(name.startswith("_") and name != "__init__" for name in names):
+            assert "__all__" in path.read_text("utf-8"), f"{path} does not say what is public"
+
+
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Wheels and sdists of all packages, as tools/release builds them."""

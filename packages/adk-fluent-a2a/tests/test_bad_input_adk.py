@@ -119,6 +119,8 @@ CALLS: list[tuple[str, str, Any, Error]] = [
         Error(-32005, 400, "INVALID_ARGUMENT"),
     ),
     ("data that does not fit", "SendMessage", sends({"data": {"limit": "much"}}), INVALID),
+    ("a text that no Postgres keeps", "SendMessage", sends({"text": "a\0b"}), INVALID),
+    ("a context that no Postgres keeps", "SendMessage", sends(contextId="c\0"), INVALID),
     ("a long context", "SendMessage", sends(contextId="c" * 256), INVALID),
     ("another's task", "SendMessage", sends(taskId=THEIRS), NOT_FOUND),
     ("another's task", "SendStreamingMessage", sends(taskId=THEIRS), NOT_FOUND),

@@ -16,6 +16,7 @@ from serve_kit import ALL, Told, calling, name_of, serving
 
 from adk_fluent import Agent, gate
 from adk_fluent.serve import BearerAuth, _handler
+from adk_fluent.serve._executor_adk import PipelineExecutor
 from adk_fluent.testing import ScriptedModel
 
 if TYPE_CHECKING:
@@ -40,9 +41,12 @@ class Desk:
     def __init__(self) -> None:
         self.runs = 0
         self.entered, self.go = asyncio.Event(), asyncio.Event()
+        self.settled = asyncio.Event()  # it is known whether there is a second run
 
     async def pay(self, state: State) -> Mapping[str, Any]:
         self.runs += 1
+        if self.runs > 1:
+            self.settled.set()
         self.entered.set()
         await self.go.wait()
         return {}
@@ -166,4 +170,47 @@ async def test_what_a_server_took_and_left_is_run_by_another(
         assert name_of(left.status.state) == "submitted"
         monkeypatch.setattr(_handler, "_TAKEN", timedelta(0))
         assert await told(caller, message()) == (left.id, "completed")
+    assert desk.runs == 1
+
+
+@pytest.mark.parametrize("streaming", [True, pytest.param(False, marks=pytest.mark.full)])
+async def test_a_server_that_is_slow_to_begin_leaves_its_task_to_who_took_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, streaming: bool
+) -> None:
+    """Its client is told of the run that there is, and nothing is run twice."""
+    url, desk = f"sqlite:///{tmp_path / 'tasks.db'}", Desk()
+    held, go = asyncio.Event(), asyncio.Event()
+    execute = PipelineExecutor.execute
+    waits = [True]
+
+    async def slow(self: PipelineExecutor, *args: Any) -> None:
+        if not waits:
+            await execute(self, *args)
+            return
+        waits.clear()
+        held.set()
+        await go.wait()
+        try:
+            await execute(self, *args)
+        finally:
+            desk.settled.set()
+
+    monkeypatch.setattr(PipelineExecutor, "execute", slow)
+    monkeypatch.setattr(_handler, "_TAKEN", timedelta(0))
+    async with (
+        serving(desk.pipeline(), task_store=url) as one,
+        serving(desk.pipeline(), task_store=url) as two,
+        calling(one, streaming=streaming) as here,
+        calling(two, streaming=streaming) as there,
+    ):
+        first = asyncio.ensure_future(told(here, message()))
+        await held.wait()
+        assert (await seen(here, message())).state == "submitted"  # it is at it, however long
+        second = asyncio.ensure_future(told(there, message()))
+        await desk.entered.wait()
+        go.set()
+        await desk.settled.wait()
+        desk.go.set()
+        assert await first == await second
+        assert (await here.list())[0].id == (await first)[0]
     assert desk.runs == 1

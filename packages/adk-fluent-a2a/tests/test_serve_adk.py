@@ -461,3 +461,18 @@ def test_state_that_nobody_writes_is_found_before_anything_is_served(
     assert not caplog.messages
     A2AServer(pays, session_service=InMemorySessionService())  # somebody else may have written it
     assert "a session that is new has no value there" in caplog.text
+
+
+def test_what_a_contract_says_that_callers_give_is_what_messages_may_write() -> None:
+    pays = agent().instruct("Pay {order} back to {user:name}.")
+    pays.contract(inputs=["order", "user:name", StateFieldRef("note", default=None)])
+    assert pays.check().ok
+    with pytest.raises(ContractError) as caught:
+        A2AServer(pays)
+    (found,) = caught.value.report
+    assert found.code == "FLW001"
+    assert found.message == (
+        "`desk` needs its input `order`, which its caller has to give, and no message may"
+    )
+    assert found.help == 'let messages write it: A2AServer(..., inputs=["order"])'
+    A2AServer(pays, inputs=["order"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -16,6 +17,8 @@ import pytest
 from serve_kit import rpc, said
 
 from adk_fluent.cli import main
+from adk_fluent.errors import RemoteError
+from adk_fluent.serve._logs import log_failure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +29,7 @@ DESK = """
 from adk_fluent import Agent
 from adk_fluent.testing import ScriptedModel
 
-desk = Agent("desk", ScriptedModel(default="Hello."))
+desk = Agent("desk", ScriptedModel("Hello.", ConnectionError("reset"), default="Hello."))
 """
 
 
@@ -51,12 +54,22 @@ def test_it_serves_until_interrupted(tmp_path: Path) -> None:
         headers = {"a2a-version": "1.0", "authorization": "Bearer t0k"}
         response = httpx.post(found[1], json=body, headers=headers, timeout=120)
         assert response.json()["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+        for wrong in (rpc("SendMessage", message=3), rpc("SendMessage", message=said("Again."))):
+            httpx.post(found[1], json=wrong, headers=headers, timeout=120)
         assert httpx.post(found[1], json=body).status_code == 401
         card = httpx.get(f"{found[1]}/.well-known/agent-card.json").json()
         assert card["capabilities"]["pushNotifications"] is True
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 0
-        assert process.stderr.read() == "[stopping]\n"
+        *logged, last = process.stderr.read().splitlines()
+        assert last == "[stopping]"
+        *of_request, failed = logged
+        assert all("a2a.server.routes" in line for line in of_request)
+        assert re.fullmatch(
+            r"ERROR adk_fluent: task \S+ of a served pipeline failed: ConnectionError: reset .*"
+            r"\(node 'desk' at .*desk.py:5\); the connection broke .*",
+            failed,
+        )
     finally:
         process.kill()
         process.wait()
@@ -108,3 +121,20 @@ def test_a_card_says_where_grpc_is_beside_the_rest(
     with pytest.raises(SystemExit):
         main(["serve", "desk_of_grpc.py:desk", "--grpc-endpoint", "https://a.example"])
     assert "give --endpoint, too" in capsys.readouterr().err
+
+
+def test_an_error_that_says_all_is_logged_as_a_line_and_a_bug_with_its_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    coded = RemoteError("the bank is away", node="pay", help="try again")
+    for error in (coded, ValueError("a bug")):
+        log_failure("a task failed", error)
+    line, bug = caplog.records
+    told = f"a task failed: RemoteError [{RemoteError.code}]: the bank is away (node 'pay'"
+    assert line.getMessage().startswith(told)
+    assert (line.exc_info, bug.getMessage()) == (None, "a task failed")
+    assert bug.exc_info is not None
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, "adk_fluent"):
+        log_failure("a task failed", coded)
+    assert caplog.records[0].exc_info is not None

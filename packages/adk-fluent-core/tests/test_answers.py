@@ -246,6 +246,30 @@ def test_keys_that_the_schema_does_not_have() -> None:
         Answer(node("a", "b", schema=list[int]))
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        agent("number", "colour", schema=Invoice),
+        agent("tier", "user:tier"),
+        agent("first name", "b"),
+        agent("a").output_retries(2),
+    ],
+)
+def test_check_finds_what_compiling_refuses(wrong: Agent) -> None:
+    with pytest.raises(UsageError) as caught:
+        answer_of(wrong.to_ir())
+    (found,) = (each for each in (wrong >> Agent("b")).check() if each.code == "FLW143")
+    assert (found.node, found.help) == ("reader", caught.value.help)
+    assert found.message.startswith(caught.value.what)
+    assert str(caught.value.found or "") in found.message
+
+
+def test_check_finds_nothing_where_answers_are_read() -> None:
+    whole, fields = agent("number", schema=Invoice), agent("number", "total", schema=Invoice)
+    right = (whole, fields.output_retries(2), agent(SCORE, TIER).output_retries(1))
+    assert not [each for one in right for each in one.check() if each.code == "FLW143"]
+
+
 def test_an_agent_that_declares_nothing() -> None:
     assert answer_of(AgentNode("a")) is None
 

@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from adk_fluent import Agent, FanOut
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.cost import (
+    Budget,
     CostAttributionMiddleware,
     CostRecord,
     CostReport,
@@ -385,6 +386,11 @@ async def test_by_name(metrics: Measured) -> None:
     ref = MiddlewareRef("cost_attribution", {"prices": PRICES})
     result = await Agent("clerk", small(said())).middleware(ref).run("hi")
     assert cost_of(result).total == Money.of("0.002")
+
+
+def test_it_is_explained_by_its_name() -> None:
+    agent = Agent("clerk", "gemini-2.5-flash").middleware(priced()).middleware(Budget(0.5))
+    assert "middleware cost_attribution, budget" in str(agent.explain())
 
 
 # --- results -------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ async def test_sums_of_tiny_amounts_are_exact(ledger: Ledger) -> None:
 async def test_a_ledger_in_memory_keeps_a_new_run_beside_many_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("adk_fluent.cost._ledger._ledger._RUNS", 2)
+    monkeypatch.setattr("adk_fluent.cost._ledger._RUNS", 2)
     ledger = MemoryLedger()
     names = [f'["invocation", {n}]' for n in range(3)]
     for name in names:

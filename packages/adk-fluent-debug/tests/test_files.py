@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,6 +36,11 @@ def test_importing_it_imports_no_adk() -> None:
         "sys.exit(any(name.startswith('google.') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_each_public_name_is_there() -> None:
+    debug: Any = import_module("adk_fluent.debug")
+    assert all(getattr(debug, name).__name__ for name in debug.__all__)
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from adk_fluent.cli import OK, USAGE, main
 from adk_fluent.debug import Recording, RecordingFileError
-from adk_fluent.debug import _costs as costs
+from adk_fluent.debug import _html as costs
 from adk_fluent.debug._html import html_page
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError

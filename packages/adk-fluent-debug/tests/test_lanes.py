@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from adk_fluent.debug._lanes import duration, lanes, rows
 from adk_fluent.debug._run import RecordedRun
+from adk_fluent.debug._show import duration, lanes, rows
 
 Data = dict[str, Any]
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from adk_fluent import Agent
 from adk_fluent.cli import load
-from adk_fluent.debug import Recorder, Recording
+from adk_fluent.debug import Recorder, Recording, replay
+from adk_fluent.testing import ScriptedModel
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.adk
@@ -41,6 +43,15 @@ def test_sync():
 def test_unmarked():
     assert desk.ask("anything") == SAYS
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """Load what is imported when it is used: the runs inside forget what they import first."""
+    agent = Agent("a", ScriptedModel(default="Good day."))
+    with Recorder() as kept:
+        agent.ask("Hello")
+    assert replay(agent, kept.recording).ok
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
 from recorded_desk import CANARY, clerk, desk
 
 from adk_fluent import Agent, Pipeline
@@ -13,13 +17,16 @@ from adk_fluent.debug import Recorder, Recording, ReplayerBackend, recorder, rep
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import find_middleware
 from adk_fluent.ir import ExecutionConfig, MiddlewareRef, content_hash
-from adk_fluent.protocol import ModelCall, ModelReply, NextModel, wrap
+from adk_fluent.protocol import Middleware, ModelCall, ModelReply, NextModel, wrap
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
 pytestmark = pytest.mark.adk
+
+Data = dict[str, Any]
 
 
 async def test_calls_events_state_and_versions_are_recorded() -> None:
@@ -167,6 +174,73 @@ async def test_what_changes_later_does_not_change_what_was_recorded() -> None:
     assert kept.recording.tool_interactions[0].effects == {"state_delta": {"seen": [1]}}
 
 
+async def test_what_models_and_middlewares_change_later_does_not_change_what_was_recorded() -> None:
+    class Spoils(BaseLlm):
+        async def generate_content_async(
+            self, llm_request: LlmRequest, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            for content in llm_request.contents:
+                for part in content.parts or ():
+                    part.text = "spoilt"
+            llm_request.contents.append(types.Content(parts=[types.Part(text="spoilt")]))
+            llm_request.config.temperature = 2.0
+            llm_request.model = "spoilt"
+            said = types.Content(role="model", parts=[types.Part(text="Good day.")])
+            usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=3)
+            yield LlmResponse(content=said, usage_metadata=usage)
+
+    class Changes(Middleware):
+        async def wrap_model_call(self, call: ModelCall, next: NextModel) -> ModelReply:
+            reply = await next(call)
+            for each in reply.responses:
+                assert each.usage_metadata is not None
+                each.content.parts[0].text = "changed"
+                each.usage_metadata.prompt_token_count = 7_000
+                each.error_message = "changed"
+            return reply
+
+    model = Spoils(model="m")
+    with Recorder() as kept:
+        result = await (Agent("a", model) >> Agent("b", model)).middleware(Changes()).run("x")
+    assert [each.content for each in result] == ["changed", "changed"]
+    first, second = kept.recording.llm_interactions
+    assert first.request_content == [{"role": "user", "parts": [{"text": "x"}]}]
+    assert "changed" in str(second.request_content[1]["parts"])  # what the second was really asked
+    for each in (first, second):
+        assert each.response_content[0]["parts"] == [{"text": "Good day."}]
+        assert each.usage is not None
+        assert each.usage.prompt == 3
+        assert "spoilt" not in repr(each)
+        assert "temperature" not in each.request["config"]
+        assert "error_message" not in each.responses[0]
+
+
+_PARTS: list[Data] = [
+    {"text": "x"},
+    {"text": "x", "thought": True},
+    {"function_call": {"id": "1", "name": "f", "args": {"a": [1, None]}}},
+    {"inline_data": {"data": b"\x00\xff", "mime_type": "image/png"}},
+    {"text": "half \ud83d"},
+]
+
+
+@pytest.mark.parametrize(
+    "parts", [[], *([each] for each in _PARTS), _PARTS[:2], _PARTS[:1] * 2, _PARTS[1:3]]
+)
+def test_what_is_kept_is_what_would_be_written_at_once(parts: list[Data]) -> None:
+    from adk_fluent.debug import _adk
+
+    content = types.Content(role="user", parts=[types.Part(**each) for each in parts])
+    config = types.GenerateContentConfig(temperature=0.5, tools=[types.Tool()])
+    request = LlmRequest(model="m", contents=[content, types.Content()], config=config)
+    assert _adk.kept_request(_adk.keep_request(request)) == _adk.dump_request(request)
+    usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=3)
+    more: Data
+    for more in ({}, {"usage_metadata": usage}, {"custom_metadata": {"k": [1]}, "partial": True}):
+        answer = LlmResponse(content=content, **more)
+        assert _adk.kept_response(_adk.keep_response(answer)) == _adk.dump_model(answer)
+
+
 async def test_half_a_character_is_recorded_saved_and_replayed(tmp_path: Path) -> None:
     def pipeline() -> Pipeline:
         broken = Agent("a", ScriptedModel(default="half \ud83d"))
@@ -187,8 +261,6 @@ async def test_no_secret_in_errors_headers_and_texts_reaches_a_file() -> None:
         raise ConnectionError(
             f"401 for https://ann:{CANARY}@host/?token={CANARY}", {"Authorization": CANARY}
         )
-
-    from google.genai import types
 
     headers = {"Authorization": f"Basic {CANARY}", "X-Goog-Api-Key": CANARY}
     config = types.GenerateContentConfig(http_options=types.HttpOptions(headers=headers))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adk_fluent.debug._compare import first_difference
+from adk_fluent.debug._diff import first_difference
 from adk_fluent.debug._redaction import REDACTED, Redaction
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Redactor

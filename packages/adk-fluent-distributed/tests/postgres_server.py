@@ -40,11 +40,18 @@ def ends_with_us(signal_name: str) -> list[str]:
 @contextmanager
 def running(folder: Path) -> Generator[str]:
     """The address of a server that runs meanwhile, without the name of a database."""
+    with started(folder) as server:
+        yield server.address
+
+
+@contextmanager
+def started(folder: Path) -> Generator[Server]:
+    """A server that runs meanwhile, and can be stopped and started again."""
     data = tempfile.mkdtemp(prefix="adk-fluent-pg-")
-    who: dict[str, Any] = {}
+    server = Server(folder, data)
     try:
         if os.geteuid() == 0:  # it refuses to run as root
-            who = {"user": "postgres", "group": "postgres"}
+            server.who = {"user": "postgres", "group": "postgres"}
             shutil.chown(data, "postgres", "postgres")
         made = [
             folder / "initdb",
@@ -58,38 +65,61 @@ def running(folder: Path) -> Generator[str]:
             "-E",
             "UTF8",
         ]
-        subprocess.run(made, check=True, **_QUIET, **who)
-        with _server(folder, data, who) as address:
-            yield address
+        subprocess.run(made, check=True, **_QUIET, **server.who)
+        for _ in range(_TRIALS):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                server.port = free.getsockname()[1]
+            if server.start():
+                break
+        else:
+            raise AssertionError(f"Postgres did not start: {folder}")
+        yield server
     finally:
+        server.stop()
         shutil.rmtree(data, ignore_errors=True)
 
 
-@contextmanager
-def _server(folder: Path, data: str, who: dict[str, Any]) -> Generator[str]:
-    options = [
-        "listen_addresses=127.0.0.1",
-        "fsync=off",
-        "max_connections=200",
-        "shared_buffers=16MB",
-    ]
-    flags = [flag for each in options for flag in ("-c", each)]
-    command = [*ends_with_us("INT"), folder / "postgres", "-D", data, "-k", data, *flags]
-    for _ in range(_TRIALS):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        server: subprocess.Popen[Any] = subprocess.Popen(
-            [*command, "-p", str(port)], **_QUIET, **who
-        )
-        try:
-            address = f"postgresql://tests@127.0.0.1:{port}"
-            if _is_up(server, address):
-                yield address
-                return
-        finally:
-            _end(server)
-    raise AssertionError(f"Postgres did not start: {folder}")
+class Server:
+    """A server of these tests.
+
+    Args:
+        folder: The folder of Postgres's programs.
+        data: That of its data.
+    """
+
+    def __init__(self, folder: Path, data: str) -> None:
+        self.folder, self.data, self.port = folder, data, 0
+        self.who: dict[str, Any] = {}
+        self._process: subprocess.Popen[Any] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it is, without the name of a database."""
+        return f"postgresql://tests@127.0.0.1:{self.port}"
+
+    def start(self) -> bool:
+        """Start it, and wait until it answers; False where somebody else has its port."""
+        options = [
+            "listen_addresses=127.0.0.1",
+            "fsync=off",
+            "max_connections=200",
+            "shared_buffers=16MB",
+        ]
+        flags = [flag for each in options for flag in ("-c", each)]
+        at = ["-D", self.data, "-k", self.data, "-p", str(self.port)]
+        command = [*ends_with_us("INT"), self.folder / "postgres", *at, *flags]
+        self._process = subprocess.Popen(command, **_QUIET, **self.who)
+        if _is_up(self._process, self.address):
+            return True
+        self.stop()
+        return False
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop it: SIGINT ends all connections in order, SIGQUIT is a crash."""
+        if self._process is not None:
+            _end(self._process, how)
+            self._process = None
 
 
 def _is_up(server: subprocess.Popen[Any], address: str) -> bool:
@@ -108,9 +138,9 @@ def _is_up(server: subprocess.Popen[Any], address: str) -> bool:
     return False
 
 
-def _end(server: subprocess.Popen[Any]) -> None:
+def _end(server: subprocess.Popen[Any], how: signal.Signals) -> None:
     if server.poll() is None:
-        server.send_signal(signal.SIGINT)
+        server.send_signal(how)
     try:
         server.wait(_SECONDS)
     except subprocess.TimeoutExpired:

@@ -16,7 +16,7 @@ from distributed_jobs import asks
 from pydantic import create_model
 from sqlalchemy import Engine, event
 
-from adk_fluent import Agent, FanOut
+from adk_fluent import Agent, FanOut, Middleware
 from adk_fluent.builders import Pipeline, State
 from adk_fluent.distributed import (
     BoundaryError,
@@ -624,3 +624,17 @@ async def test_an_engine_whose_launch_is_cancelled_is_closed(
     with pytest.raises(asyncio.CancelledError):
         await running
     assert (await engine.run(pipeline, "Go.", run_id="r")).text == "C"  # one works at a time
+
+
+def test_what_lives_in_one_process_alone_is_told_of_runs_without_boundaries(
+    engine: DbosEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Counts(Middleware):
+        __process_memory__ = "what it counted; keep it in a file"
+
+    engine.register(Agent("a").mock("A").middleware(Counts()))
+    (told,) = caplog.messages
+    assert told.startswith("a run that goes on in another process begins anew there: ")
+    assert "warning[DST005]: `Counts` keeps in the memory of each process what it counted" in told
+    engine.register(Agent("b").mock("B").middleware(Counts()).allow("DST005"))
+    assert len(caplog.messages) == 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider, sampling
 
 from adk_fluent import Agent, FanOut, Route, gate, map_over
 from adk_fluent.builders import Pipeline, State, until
@@ -345,6 +346,36 @@ async def test_the_trace_crosses() -> None:
         assert "traceparent" in trace_now()
         await engine.submit(pipeline, "Go.", run_id="r")
     assert seen == [0xABC]
+
+
+async def test_a_run_is_one_trace_where_its_caller_has_none() -> None:
+    seen: list[trace.SpanContext] = []
+
+    def look(state: State) -> None:
+        seen.append(trace.get_current_span().get_span_context())
+
+    first = (Agent("a").mock("A") >> look).named("first")
+    second = (Agent("b").mock("B") >> look).named("second").execution_boundary()
+    pipeline = first >> gate(message="Go on?", name="on") >> second
+    engine = InlineEngine()
+    for id in ("r", "other"):
+        stands = await engine.submit(pipeline, "Go.", run_id=id)
+        await engine.answer(id, stands.pending[0].answer(True))
+    ids = [each.trace_id for each in seen]
+    assert (ids[0], ids[2]) == (ids[1], ids[3])
+    assert len({0, *ids}) == 3
+    assert all(each.trace_flags.sampled for each in seen)
+
+
+def test_a_trace_that_nobody_has_begun_is_sampled_as_this_process_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from adk_fluent.distributed import _station_adk as adk
+
+    never = TracerProvider(sampler=sampling.ParentBased(sampling.ALWAYS_OFF))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: never)
+    context = adk._traced(adk.trace_now())
+    assert not trace.get_current_span(context).get_span_context().trace_flags.sampled
 
 
 async def test_what_is_refused() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from contextlib import aclosing
 from copy import copy
 from dataclasses import replace
@@ -323,6 +325,71 @@ async def test_state_that_on_event_adds_is_undone_with_an_attempt() -> None:
     attempt = Agent("a").mock("A") >> fails
     result = await (attempt // Agent("b").mock("B")).middleware(made_of(on_event=marks)).run("hi")
     assert result.state == {"seen_b": 1}
+
+
+async def test_an_event_stays_what_it_was_when_it_was_seen() -> None:
+    kept: list[AgentEvent] = []
+
+    async def keeps(_: Any, event: AgentEvent) -> None:
+        kept.append(event)  # and looks at it when the run is over
+
+    async def changes(_: Any, event: AgentEvent) -> AgentEvent:
+        return replace(event, content="changed")
+
+    def notes(state: Any) -> dict[str, Any]:
+        return {"temp:draft": 1, "kept": 2}
+
+    p = Agent("a", ScriptedModel("said")) >> notes
+    p = p.middleware(made_of(on_event=changes), made_of(on_event=keeps))
+    told = await by_runner(p.to_app())
+    assert [text_of(each.content) for each in told] == ["changed", "changed"]
+    assert [each.content for each in kept] == ["said", None]
+    assert kept[1].state_delta == {"temp:draft": 1, "kept": 2}
+
+
+@pytest.mark.parametrize("config", [ExecutionConfig(), SSE])
+async def test_a_call_is_freed_when_it_is_over(config: ExecutionConfig) -> None:
+    requests: list[weakref.ref[Any]] = []
+
+    async def notes(call: Any, following: Any) -> Any:
+        requests.append(weakref.ref(call.request))
+        return await following(call)
+
+    p = Agent("a", ScriptedModel(reply("said", chunks=["sa", "id"]))) >> Agent(
+        "b", ScriptedModel("x")
+    )
+    app = p.middleware(made_of(wrap_model_call=notes)).to_app(config)
+    gc.collect()
+    gc.disable()  # what refers to itself is left to the collector
+    try:
+        await by_runner(app)
+        await asyncio.sleep(0)  # for what is told when a task is done
+        assert [each() for each in requests] == [None, None]
+    finally:
+        gc.enable()
+
+
+async def test_a_run_is_freed_when_it_is_over() -> None:
+    async def passes(call: Any, following: Any) -> Any:
+        return await following(call)
+
+    around = made_of(wrap_agent=passes, wrap_model_call=passes, wrap_tool_call=passes)
+    p = Agent("a", ScriptedModel(Call("ping"), default="x")).tool(ping)
+    p = p >> (Agent("b", ScriptedModel("b")) | timeout(Agent("c", ScriptedModel("c")), 60))
+    app = p.middleware(around).to_app()
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        await by_runner(app)
+        await asyncio.sleep(0)
+        gc.collect()
+        modules = {str(type(each).__module__) for each in gc.garbage}
+        assert not [each for each in modules if each.startswith("adk_fluent")]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
 
 
 async def test_a_plugin_behind_ours_is_asked_what_the_user_says() -> None:

@@ -205,6 +205,7 @@ def test_core_runs_its_checkers_in_a_fixed_order() -> None:
         "lasting_writes",
         "tools",
         "placeholders",
+        "answers",
         "functions",
         "dataflow",
         "type",

@@ -80,6 +80,7 @@ class TestCodes:
             "FLW133": "DuplicateGate",
             "FLW141": "DuplicateTool",
             "FLW142": "InertPlaceholder",
+            "FLW143": "UnreadableAnswer",
             "FLW151": "DuplicateResource",
             "FLW152": "DuplicateMiddleware",
             "FLW153": "UnusableMiddleware",

@@ -37,6 +37,7 @@ from adk_fluent.contracts import (
     UncallableFunction,
     UnknownTransferTarget,
     UnreachableBranch,
+    UnreadableAnswer,
     UnusableMiddleware,
     check_all,
 )
@@ -664,6 +665,14 @@ MISTAKES = [
         help=STATIC,
     ),
     Mistake(
+        UnreadableAnswer,
+        agent("a", writes_keys=(key("tier"), key("user:tier"))),
+        "a writes 2 keys called 'tier', which one field of its answer cannot tell apart: "
+        "'tier', 'user:tier'",
+        at="a",
+        help="give one of them another name",
+    ),
+    Mistake(
         DuplicateResource,
         AppNode("app", agent("a"), (ResourceNode("db", Ref(1)), ResourceNode("db", Ref(2)))),
         "two different resources are called `db`",
@@ -871,6 +880,7 @@ FINE: list[tuple[type[Diagnostic], Node]] = [
     ),
     (InertPlaceholder, agent("a", instruction='{"json": 1} {} {1} {a b} ${a-b} {{a-b}} \\{a-b}')),
     (InertPlaceholder, agent("a", static_instruction="Be kind.", instruction=Ref.to(is_done))),
+    (UnreadableAnswer, agent("a", writes_keys=(key("tier"), key("user:name")))),
     (IllegalNode, agent("a", settings=(("a", 2), ("b", 1)))),
     (
         IllegalNode,

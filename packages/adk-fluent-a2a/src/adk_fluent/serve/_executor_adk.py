@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from weakref import WeakSet, WeakValueDictionary
 
 from a2a.server.agent_execution import AgentExecutor
+from a2a.server.cluster.task_store import ConcurrentTaskModificationError
 from a2a.server.tasks import TaskUpdater
-from a2a.types import ListTasksRequest, TaskState
+from a2a.types import ListTasksRequest, Task, TaskState
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 
@@ -21,7 +22,8 @@ from adk_fluent.errors import SessionError, UsageError
 from adk_fluent.extend import LOG, answer_fault
 from adk_fluent.ir import AgentNode, AppNode, MiddlewareNode, RouteNode, SequenceNode, TimeoutNode
 from adk_fluent.protocol import Resume, RunResult, compose_answer, kept_events
-from adk_fluent.serve._handler import ASKED, NEW
+from adk_fluent.serve._handler import ASKED, NEW, TAKEN
+from adk_fluent.serve._logs import log_failure
 from adk_fluent.serve._parts_adk import data_part, file_parts, heard, prompt_of, text_part
 from adk_fluent.serve._questions import answers_in, question_parts
 from adk_fluent.serve._tasks import OVER, WAITING, WORKING
@@ -30,12 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from a2a.server.agent_execution import RequestContext
+    from a2a.server.context import ServerCallContext
     from a2a.server.events import EventQueue
     from a2a.types import Message, Part
     from google.adk.sessions.base_session_service import BaseSessionService
 
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import AgentEvent, Answer, Pending, PendingKind
+    from adk_fluent.serve._handler import Taken
     from adk_fluent.serve._keys import Keys
 
 _SAVED_SECONDS: Final = 5.0
@@ -59,6 +63,10 @@ class Where(TypedDict):
 
     user_id: str
     session_id: str
+
+
+class _LostError(Exception):
+    """A task that was taken here is another server's."""
 
 
 class PipelineExecutor(AgentExecutor):
@@ -156,13 +164,16 @@ class PipelineExecutor(AgentExecutor):
         self._idle.clear()
         turn = _Turn(self, context, event_queue)
         try:
+            await self._begin(context.call_context)
             await turn.run()
+        except _LostError:
+            raise asyncio.CancelledError from None  # the SDK lets go of it, and writes nothing
         except asyncio.CancelledError:
             if not self.stopping:
                 raise  # the client cancelled, and the task's state says so
             await turn.end(TaskState.TASK_STATE_FAILED, _STOPPED)
-        except Exception:  # noqa: BLE001  # the log has it, and the client an error
-            LOG.exception("task %s of a served pipeline failed", context.task_id)
+        except Exception as error:  # noqa: BLE001  # the log has it, and the client an error
+            log_failure(f"task {context.task_id} of a served pipeline failed", error)
             await turn.end(TaskState.TASK_STATE_FAILED, _FAILED)
         finally:
             del self._running[here]
@@ -171,6 +182,27 @@ class PipelineExecutor(AgentExecutor):
                 del self._running_of[principal]
             if not self._running:
                 self._idle.set()
+
+    async def _begin(self, context: ServerCallContext) -> None:
+        """Make a new task one that works; of servers with one database, one can do so.
+
+        Raises:
+            _LostError: Another one has taken it up, or it was cancelled.
+        """
+        taken: Taken | None = context.state.get(TAKEN)
+        if taken is None or taken.version.is_missing:  # there is but one server
+            return
+        task = Task()
+        task.CopyFrom(taken.task)
+        task.status.state = TaskState.TASK_STATE_WORKING
+        task.status.timestamp.GetCurrentTime()
+        try:
+            await self._tasks.save(
+                task, event=None, prev=taken.task, prev_version=taken.version, context=context
+            )
+        except ConcurrentTaskModificationError:
+            taken.is_lost = True
+            raise _LostError from None
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Say that a task is cancelled; the SDK then cancels what runs."""

@@ -40,7 +40,7 @@ from a2a.utils.errors import (
 from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.task import apply_history_length, validate_history_length
 
-from adk_fluent.extend import LOG
+from adk_fluent.serve._logs import log_failure
 from adk_fluent.serve._parts_adk import heard, prompt_of
 from adk_fluent.serve._push_adk import PRINCIPAL
 from adk_fluent.serve._tasks import WORKING, has_taken, task_id_of
@@ -66,6 +66,21 @@ class Notice:
     busy: bool = False
 
 
+@dataclass(slots=True)
+class Taken:
+    """A new task that a request is to run.
+
+    Attributes:
+        task: The task, as it was kept.
+        version: Its version in the store.
+        is_lost: Another server took it up before this one began.
+    """
+
+    task: Task
+    version: TaskVersion
+    is_lost: bool = False
+
+
 #: Its methods are wrapped by decorators that tell no types.
 _SDK: Final[Any] = DefaultRequestHandler
 _validated: Final[Any] = getattr(request_handler, "validate_request_params")  # noqa: B009
@@ -73,10 +88,13 @@ _validated: Final[Any] = getattr(request_handler, "validate_request_params")  # 
 NEW: Final = "adk_fluent_new_context"
 #: The key of the id of the message that asked what a message to a task can be an answer to.
 ASKED: Final = "adk_fluent_asked"
+#: The key of the task that a request has taken, a `Taken`.
+TAKEN: Final = "adk_fluent_taken"
 #: The notice of the request that is being answered.
 NOTICE: Final[ContextVar[Notice | None]] = ContextVar("adk_fluent_serve_notice", default=None)
-#: How long a task waits for the server that took it, before another may.
+#: How long a task waits for the server that took it, before another may take it up.
 _TAKEN: Final = timedelta(seconds=5)
+_AGAIN_SECONDS: Final = 0.01  # before another look at what has just ended
 
 
 class BusyError(A2AError):
@@ -89,7 +107,7 @@ def _redacted(error: Exception) -> A2AError:
         return error
     if isinstance(error, QueueShutDown):  # another request ended the task in the same moment
         return UnsupportedOperationError("The task has ended")
-    LOG.error("a request to a served pipeline failed", exc_info=error)
+    log_failure("a request to a served pipeline failed", error)
     return InternalError("Internal error")
 
 
@@ -154,6 +172,7 @@ class Handler(DefaultRequestHandler):
         self._inputs = inputs
         self._is_busy = is_busy
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._taken: set[str] = set()
         self._open: Counter[str] = Counter()
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -206,6 +225,8 @@ class Handler(DefaultRequestHandler):
         prompt_of(heard(message), self._inputs)
         if len(message.context_id) > self._longest_id:
             raise InvalidParamsError(f"A contextId has at most {self._longest_id} characters")
+        if "\0" in message.context_id:
+            raise InvalidParamsError("A contextId has no NUL characters")
         principal = context.user.user_name
         if self._is_busy(principal, self._open.total() - 1, self._open[principal] - 1):
             if (notice := NOTICE.get()) is not None:
@@ -225,7 +246,12 @@ class Handler(DefaultRequestHandler):
         """Run a message; one that was taken before gets the task it has."""
         known = await self._known(params, context)
         if known is None:
-            return await _SDK.on_message_send(self, params, context)
+            try:
+                made = await _SDK.on_message_send(self, params, context)
+            finally:
+                self._release(context)
+            if (known := await self._lost(context)) is None:
+                return made
         if not params.configuration.return_immediately:
             async with aclosing(self._rest(known, context)) as events:
                 async for _ in events:
@@ -240,20 +266,37 @@ class Handler(DefaultRequestHandler):
         """Run a message and tell of it; one that was taken before, of the task it has."""
         begins = not params.message.task_id
         known = await self._known(params, context)
+        if known is None:
+            try:
+                async with aclosing(_SDK.on_message_send_stream(self, params, context)) as events:
+                    async for event in events:
+                        if begins and isinstance(event, TaskStatusUpdateEvent):  # a task is first
+                            said = [params.message]
+                            task = Task(id=event.task_id, context_id=event.context_id, history=said)
+                            task.status.CopyFrom(event.status)
+                            event = apply_history_length(task, params.configuration)  # noqa: PLW2901
+                        begins = False
+                        yield event
+            finally:
+                self._release(context)
+            known = await self._lost(context)
         if known is not None:
             async with aclosing(self._rest(known, context)) as events:
                 async for event in events:
                     yield event
-            return
-        async with aclosing(_SDK.on_message_send_stream(self, params, context)) as events:
-            async for event in events:
-                if begins and isinstance(event, TaskStatusUpdateEvent):  # a task comes first
-                    said = [params.message]
-                    task = Task(id=event.task_id, context_id=event.context_id, history=said)
-                    task.status.CopyFrom(event.status)
-                    event = apply_history_length(task, params.configuration)  # noqa: PLW2901
-                begins = False
-                yield event
+
+    def _release(self, context: ServerCallContext) -> None:
+        """Leave a task that was taken and not begun to whom its message is sent next."""
+        if (taken := context.state.get(TAKEN)) is not None:
+            self._taken.discard(taken.task.id)
+
+    async def _lost(self, context: ServerCallContext) -> Task | None:
+        """The task of a request that another server has taken up; None if it was run here."""
+        taken = context.state.get(TAKEN)
+        if taken is None or not taken.is_lost:
+            return None
+        task: Task = await _SDK.on_get_task(self, GetTaskRequest(id=taken.task.id), context)
+        return task
 
     async def _rest(self, task: Task, context: ServerCallContext) -> AsyncGenerator[Any]:
         """A task, and what becomes of it until it waits or is over."""
@@ -261,19 +304,28 @@ class Handler(DefaultRequestHandler):
             yield task
             return
         request = SubscribeToTaskRequest(id=task.id)
-        try:
-            async with aclosing(_SDK.on_subscribe_to_task(self, request, context)) as events:
-                async for event in events:
-                    yield event
-                    if (status := getattr(event, "status", None)) and status.state not in WORKING:
-                        return
-        except (UnsupportedOperationError, QueueShutDown):  # it has ended just now
-            yield await _SDK.on_get_task(self, GetTaskRequest(id=task.id), context)
+        while True:
+            try:
+                async with aclosing(_SDK.on_subscribe_to_task(self, request, context)) as events:
+                    async for event in events:
+                        yield event
+                        status = getattr(event, "status", None)
+                        if status and status.state not in WORKING:
+                            return
+            except (UnsupportedOperationError, QueueShutDown):  # it has ended just now
+                task = await _SDK.on_get_task(self, GetTaskRequest(id=task.id), context)
+                if task.status.state not in WORKING:
+                    yield task
+                    return
+                await asyncio.sleep(_AGAIN_SECONDS)  # here alone: another server has it
+            else:
+                return
 
     async def _known(self, params: SendMessageRequest, context: ServerCallContext) -> Task | None:
         """The task of a message that was taken before; None if it is to be run now.
 
-        A new task is kept before anything runs. Of servers with one database, one can do so.
+        A new task is kept before anything runs. Of servers with one database, one can do so. It
+        keeps that right as long as its request lasts, and has it for `_TAKEN` where it died.
         """
         message, store = params.message, self._tasks
         validate_history_length(params.configuration)
@@ -284,7 +336,7 @@ class Handler(DefaultRequestHandler):
         id = task_id_of(context.user.user_name, message)
         async with self._locks.setdefault(id, asyncio.Lock()):
             stored = await store.get(id, context)
-            if stored is not None and not _is_left(stored.task):
+            if stored is not None and (id in self._taken or not _is_left(stored.task)):
                 return stored.task
             message.task_id, version = id, TaskVersion.MISSING
             if stored is not None:
@@ -296,9 +348,13 @@ class Handler(DefaultRequestHandler):
             task.status.state = TaskState.TASK_STATE_SUBMITTED
             task.status.timestamp.GetCurrentTime()
             try:
-                await store.save(task, event=None, prev=None, prev_version=version, context=context)
+                version = await store.save(
+                    task, event=None, prev=None, prev_version=version, context=context
+                )
             except ConcurrentTaskModificationError:
                 return await _SDK.on_get_task(self, GetTaskRequest(id=id), context)
+            self._taken.add(id)
+            context.state[TAKEN] = Taken(task, version)
         return None
 
     async def _cancelled(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:

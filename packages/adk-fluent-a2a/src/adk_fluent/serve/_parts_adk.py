@@ -52,6 +52,8 @@ def heard(message: Message) -> Heard:
     for part in message.parts:
         kind = part.WhichOneof("content")
         if kind == "text":
+            if "\0" in part.text:
+                raise InvalidParamsError("A text with a NUL character is not taken")
             texts.append(part.text)
             parts.append(types.Part(text=part.text))
         elif kind == "data":

@@ -19,6 +19,7 @@ from google.protobuf.json_format import MessageToDict
 
 from adk_fluent.extend import LOG, public_address
 from adk_fluent.serve._gate import Principal
+from adk_fluent.serve._logs import log_failure
 from adk_fluent.serve._targets import TargetError, UnknownHostError, target_of
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ class Sender(PushNotificationSender):
             context = ServerCallContext(user=Principal(principal))
             configs = await self._configs.get_info(id, context)
             await asyncio.gather(*(self._deliver(principal, each, body) for each in configs))
-        except Exception:  # noqa: BLE001  # of the store: a task does not fail by it
-            LOG.exception("push notifications of task %s could not be sent", id)
+        except Exception as error:  # noqa: BLE001  # of the store: a task does not fail by it
+            log_failure(f"push notifications of task {id} could not be sent", error)
 
     async def _deliver(
         self, principal: str, config: TaskPushNotificationConfig, body: bytes

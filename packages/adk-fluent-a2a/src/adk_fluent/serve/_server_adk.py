@@ -15,9 +15,10 @@ from starlette.routing import Route
 
 from adk_fluent.a2a._agent_card import GRPC, PROTOCOL, agent_card, state_security
 from adk_fluent.a2a._grpc import has_grpc
-from adk_fluent.contracts import ContractReport, ReadBeforeWrite, check_all
+from adk_fluent.contracts import ContractReport, Graph, ReadBeforeWrite, check_all
 from adk_fluent.errors import ContractError, UsageError
 from adk_fluent.extend import LOG, describe
+from adk_fluent.ir import UNSET
 from adk_fluent.serve._cards_adk import WELL_KNOWN, base_of, card_paths, card_routes
 from adk_fluent.serve._executor_adk import PipelineExecutor
 from adk_fluent.serve._gate import Gate
@@ -26,17 +27,19 @@ from adk_fluent.serve._handler import Handler
 from adk_fluent.serve._keys import INPUTS, Keys
 from adk_fluent.serve._limits import Limits, PushPolicy
 from adk_fluent.serve._listening import Listening, check_start, listener_at
+from adk_fluent.serve._logs import is_of_database, log_failure
 from adk_fluent.serve._push_adk import Configs, Sender
 from adk_fluent.serve._stores_adk import open_stores, store_error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection, Iterable
+    from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator
 
     from google.adk.sessions.base_session_service import BaseSessionService
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
     from adk_fluent.builders import Builder
+    from adk_fluent.contracts import Diagnostic
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import FieldRef, PendingKind
     from adk_fluent.serve._auth import Authenticator
@@ -235,7 +238,7 @@ class A2AServer:
             try:
                 await self._given.get_session(app_name=app, user_id="_", session_id="_")
             except Exception as error:
-                if not _is_of_database(error):
+                if not (isinstance(error, OSError) or is_of_database(error)):
                     raise
                 what = "the sessions of session_service= cannot be read"
                 raise store_error(what, error) from error
@@ -353,8 +356,8 @@ class A2AServer:
         try:
             async with asyncio.timeout(_CHECK_SECONDS):
                 await self._stores.check()
-        except Exception:  # noqa: BLE001  # whatever it is, it is not ready
-            LOG.warning("a server is not ready: its store cannot be read", exc_info=True)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is not ready
+            log_failure("a server is not ready: its store cannot be read", error)
             return JSONResponse({"status": "no store"}, status_code=503)
         if self._executor.stopping:
             return JSONResponse({"status": "stopping"}, status_code=503)
@@ -383,9 +386,15 @@ def _unsigned(card: AgentCard) -> AgentCard:
 
 
 def _check_state(root: Node, inputs: Keys, *, given: bool) -> None:
-    """Refuse a pipeline that reads state which nobody writes."""
-    report = check_all(root, inputs=inputs.names.values())
-    found = ContractReport.of(each for each in report.errors if isinstance(each, ReadBeforeWrite))
+    """Refuse a pipeline that reads state which nobody writes, or that no message can begin."""
+    sent = set(inputs.names.values())
+    report = check_all(root, inputs=sent)
+    found = ContractReport.of(
+        (
+            *(each for each in report.errors if isinstance(each, ReadBeforeWrite)),
+            *_unsent(Graph(root), sent),
+        )
+    )
     if not given:
         try:
             found.raise_for_errors()
@@ -396,10 +405,19 @@ def _check_state(root: Node, inputs: Keys, *, given: bool) -> None:
         LOG.warning("a session that is new has no value there: %s", each)
 
 
-def _is_of_database(error: Exception) -> bool:
-    return isinstance(error, OSError) or type(error).__module__.startswith(
-        ("sqlalchemy", "sqlite3")
-    )
+def _unsent(graph: Graph, sent: Collection[str]) -> Iterator[Diagnostic]:
+    """What the contract of the whole says that its callers give, and messages may not write."""
+    contract = graph.boundary.contract
+    for ref in () if contract is None else contract.inputs or ():
+        lasts = ref.key.startswith(("user:", "app:"))  # earlier sessions may have written it
+        if ref.default is UNSET and ref.key not in sent and not lasts:
+            yield ReadBeforeWrite.at(
+                graph,
+                graph.boundary,
+                f"`{graph.boundary.name}` needs its input `{ref.key}`, which its caller has to "
+                "give, and no message may",
+                help=f'let messages write it: A2AServer(..., inputs=["{ref.key}"])',
+            )
 
 
 def _check(card: object, auth: object, limits: object, push: object, extended: object) -> None:

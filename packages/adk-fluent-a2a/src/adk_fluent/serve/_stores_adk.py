@@ -14,6 +14,7 @@ from a2a.server.tasks import InMemoryPushNotificationConfigStore, InMemoryTaskSt
 
 from adk_fluent.errors import SessionStoreError, UsageError
 from adk_fluent.extend import describe, public_address
+from adk_fluent.serve._logs import one_line
 from adk_fluent.serve._tasks import OVER, WORKING
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ class _Database(Stores):
         self._sqlalchemy = sqlalchemy
         file = address.partition(":///")[2].partition("?")[0]
         self._shown = file if address.startswith("sqlite") else public_address(address)
-        self._engine = create_async_engine(address, connect_args=_arguments(address))
+        options = _options(address)
+        self._engine = create_async_engine(address, **options)
         self.tasks = VersionedDatabaseTaskStore(self._engine)
         self.configs = DatabasePushNotificationConfigStore(self._engine)
         self.stream = DatabaseTaskEventStream(self._engine, poll_interval_s=_POLL_SECONDS)
@@ -104,7 +106,7 @@ class _Database(Stores):
                 DatabaseSessionService,
             )
 
-            self.sessions = DatabaseSessionService(address)
+            self.sessions = DatabaseSessionService(address, **options)
 
     async def open(self) -> None:
         """Make the tables, which another server may do at the same time.
@@ -184,10 +186,9 @@ def open_stores(url: str | None, limits: Limits, *, sessions: bool) -> Stores:
 
 def store_error(what: str, error: BaseException) -> SessionStoreError:
     """An error of a database, without its SQL."""
-    found = getattr(error, "orig", None) or error
     return SessionStoreError(
         what,
-        found=f"{type(found).__name__}: {found}".splitlines()[0],
+        found=one_line(error),
         help="see that it is there, that its user may write, and that no other program's tables "
         "have the names of ours; a damaged one is restored from a backup, or moved away",
     )
@@ -226,9 +227,11 @@ def _address(url: object) -> tuple[str, str]:
     return f"{driver}://{rest}", extra
 
 
-def _arguments(address: str) -> dict[str, Any]:
-    """How long to wait for another process that writes."""
-    return {"timeout": 15} if address.startswith("sqlite") else {}
+def _options(address: str) -> dict[str, Any]:
+    """How a database is connected to."""
+    if address.startswith("sqlite"):  # how long to wait for another process that writes
+        return {"connect_args": {"timeout": 15}}
+    return {"pool_pre_ping": True}  # a server that was started anew has ended all connections
 
 
 class MemoryTaskStore(InMemoryTaskStore):

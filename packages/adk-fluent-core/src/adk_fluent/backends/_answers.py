@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import cache
-from types import UnionType
-from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._answer_keys import check_retries, is_validated, keys_of_fields
 from adk_fluent._words import describe
 from adk_fluent.backends._storable import json_fault
 from adk_fluent.errors import OutputInvalidError, UsageError
@@ -14,8 +13,6 @@ from adk_fluent.ir import UNSET, AgentNode, RemoteAgentNode
 from adk_fluent.protocol._output import unfenced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
     from adk_fluent.ir import Node
@@ -43,11 +40,9 @@ class Answer:
     def __init__(self, node: AgentNode | RemoteAgentNode) -> None:
         self._node = node
         keys = node.writes_keys
-        self._fields: Mapping[str, str] = {} if _is_whole(node) else _by_name(node)
+        self._fields = keys_of_fields(node)
         self._key = keys[0].key if keys and not self._fields else None
         own = None if node.output_schema is None else node.output_schema.value
-        if self._fields and own is not None:
-            _check_fields(node, own, self._fields)
         #: What the model is told to answer with; None is text.
         self.schema: Any = _model(node) if self._fields and own is None else own
         self._adapter = None if self.schema is None else _adapter(node, self.schema)
@@ -117,66 +112,13 @@ def answer_of(node: Node) -> Answer | None:
     """
     if not isinstance(node, AgentNode | RemoteAgentNode):
         return None
-    answer = Answer(node) if node.writes_keys or node.output_schema is not None else None
-    retries = node.output_retries if isinstance(node, AgentNode) else 0
-    if retries and (answer is None or not answer.is_typed):
-        raise UsageError(
-            f"{node.name} answers in text, of which none is invalid",
-            node=node,
-            found=f".output_retries({retries})",
-            help="give its answer a type: agent @ Schema",
-        )
-    return answer
+    check_retries(node)
+    return Answer(node) if node.writes_keys or node.output_schema is not None else None
 
 
 def correction(wrong: str) -> str:
     """What a model is told of an answer that does not fit."""
     return f"{wrong}. Answer again, with JSON that fits the schema and nothing else."
-
-
-def _is_whole(node: AgentNode | RemoteAgentNode) -> bool:
-    keys = node.writes_keys
-    if isinstance(node, AgentNode) and node.produces_type is not None:
-        return not keys
-    if len(keys) != 1:
-        return not keys
-    held = keys[0].type
-    types = get_args(held) if get_origin(held) in (Union, UnionType) else (held,)
-    schema = None if node.output_schema is None else node.output_schema.value
-    return held in (None, str) or (schema is not None and schema in types)
-
-
-def _by_name(node: AgentNode | RemoteAgentNode) -> Mapping[str, str]:
-    """The keys by the names of the fields that are written there."""
-    for name, count in Counter(ref.name for ref in node.writes_keys).items():
-        if count > 1:
-            raise UsageError(
-                f"{node.name} writes {count} keys called {name!r}, which one field of its answer "
-                "cannot tell apart",
-                node=node,
-                found=", ".join(repr(ref.key) for ref in node.writes_keys),
-                help="give one of them another name",
-            )
-        if not name.isidentifier() or name.startswith("_"):
-            raise UsageError(
-                f"{name!r} cannot be the name of a field in the answer of {node.name}",
-                node=node,
-                help="letters, digits and '_', starting with a letter; or write this key alone",
-            )
-    return {ref.name: ref.key for ref in node.writes_keys}
-
-
-def _check_fields(node: Node, schema: Any, fields: Mapping[str, str]) -> None:
-    known = getattr(schema, "model_fields", None)
-    absent = [name for name in fields if known is None or name not in known]
-    if absent:
-        title = getattr(schema, "__name__", str(schema))
-        raise UsageError(
-            f"{node.name} writes {', '.join(map(repr, absent))}, and its answer has no such field",
-            node=node,
-            found=f"schema {title} with {', '.join(known) if known else 'no fields'}",
-            help="write one key to have the whole answer there, or name fields of the schema",
-        )
 
 
 def _model(node: AgentNode | RemoteAgentNode) -> Any:
@@ -214,8 +156,8 @@ def _adapter(node: Node, schema: Any) -> TypeAdapter[Any] | None:
     # slow, and only schemas need it
     from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415
 
-    if _is_dict(schema) or type(schema).__module__.startswith("google."):
-        return None  # genai's own notation
+    if not is_validated(schema):
+        return None
     try:
         return TypeAdapter[Any](schema)
     except PydanticUserError as error:
@@ -229,10 +171,6 @@ def _unreadable(node: Node, found: str, error: PydanticUserError) -> UsageError:
         found=found,
         help=error.message.partition("\n")[0],
     )
-
-
-def _is_dict(schema: object) -> bool:
-    return isinstance(schema, dict)
 
 
 def _misfit(node: Node, text: str, error: ValidationError) -> OutputInvalidError:

@@ -132,6 +132,7 @@ class Stack:
         for each in (members := self._with(hook)):
             said = await self._ask(each, hook, args)
             if said is not None:
+                self._checked(said, each.middleware, hook)
                 for other in members[members.index(each) + 1 :]:
                     if other.observes:
                         await self._ask(other, hook, args)
@@ -146,9 +147,10 @@ class Stack:
         """
         decided: Any = None
         for each in self._with(hook):
-            now = args if decided is None else (*args[:-1], decided)
-            said = await self._ask(each, hook, now)
-            decided = decided if said is None else said
+            said = await self._ask(each, hook, args)
+            if said is not None:
+                decided = self._checked(said, each.middleware, hook)
+                args = (*args[:-1], decided)
         return decided
 
     async def after(self, hook: str, *args: Any, outside: int | None = None) -> Any:
@@ -166,9 +168,10 @@ class Stack:
         for each in reversed(self._with(hook)):
             if outside is not None and each.place >= outside:
                 continue
-            now = args if decided is None else (*args[:-1], decided)
-            said = await self._ask(each, hook, now)
-            decided = decided if said is None else said
+            said = await self._ask(each, hook, args)
+            if said is not None:
+                decided = self._checked(said, each.middleware, hook)
+                args = (*args[:-1], decided)
         return decided
 
     async def recover(self, hook: str, *args: Any) -> Any:
@@ -177,7 +180,8 @@ class Stack:
         for each in reversed(self._with(hook)):
             if each.observes or decided is None:
                 said = await self._ask(each, hook, args)
-                decided = decided if said is None else said
+                if said is not None:
+                    decided = self._checked(said, each.middleware, hook)
         return decided
 
     async def tell(self, hook: str, *args: Any, outside: int | None = None) -> None:
@@ -190,13 +194,20 @@ class Stack:
         """All `wrap_*` hooks of a name around the thing itself."""
         following: Any = innermost
         for each in reversed(self._with(hook)):
-            do = _watched if each.observes else self._call
-            following = partial(do, each, hook, following)
+            within = partial(_watched, each, hook) if each.observes else self._within(each, hook)
+            following = partial(within, following)
         return following
 
-    async def _call(self, each: _Member, hook: str, following: Any, call: Any) -> Any:
-        made = await getattr(each.middleware, hook)(call, following)
-        return self._checked(made, each.middleware, hook)
+    def _within(self, each: _Member, hook: str) -> Callable[[Any, Any], Awaitable[Any]]:
+        """A member that stands around something; it is given what is inside, and the call."""
+        asked = getattr(each.middleware, hook)
+        _, has = _GIVES.get(hook, ("", "__class__"))  # which everything has
+
+        async def within(following: Any, call: Any) -> Any:
+            made = await asked(call, following)
+            return made if hasattr(made, has) else self._checked(made, each.middleware, hook)
+
+        return within
 
     def _checked(self, made: Any, middleware: Any, hook: str) -> Any:
         """What a hook gave, if it is of the kind that it has to be.
@@ -225,16 +236,17 @@ class Stack:
                 found.sort(key=lambda each: not _is_at_boundary(each.middleware))
         return found
 
-    async def _ask(self, each: _Member, hook: str, args: Sequence[Any]) -> Any:
+    def _ask(self, each: _Member, hook: str, args: Sequence[Any]) -> Awaitable[Any]:
         asked = getattr(each.middleware, hook)
-        if not each.observes:
-            said = await asked(*args)
-            return said if said is None else self._checked(said, each.middleware, hook)
-        try:
-            await asked(*args)
-        except Exception:  # noqa: BLE001  # an onlooker's; the log has all of it
-            each.failing(hook)
-        return None
+        return _told(each, hook, asked, args) if each.observes else asked(*args)
+
+
+async def _told(each: _Member, hook: str, asked: Any, args: Sequence[Any]) -> None:
+    """Let an observer know, whatever it does."""
+    try:
+        await asked(*args)
+    except Exception:  # noqa: BLE001  # an onlooker's; the log has all of it
+        each.failing(hook)
 
 
 async def _watched(each: _Member, hook: str, following: Any, call: Any) -> Any:

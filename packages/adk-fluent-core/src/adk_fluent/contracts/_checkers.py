@@ -94,6 +94,7 @@ STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
         _attempts.check_lasting_writes,
         _agents.check_tools,
         _agents.check_placeholders,
+        _agents.check_answers,
         _functions.check_functions,
         _checks.check_dataflow_contracts,
         _checks.check_type_contracts,

@@ -206,16 +206,17 @@ class Enclosed(Generic[E]):
         done, self._reply = self._reply or AgentReply(), reply
         if waits:
             return
-        delta = {
-            key: value
-            for key, value in reply.state_delta.items()
-            if key not in done.state_delta or done.state_delta[key] is not value
-        }
-        text = reply.text if reply.text != done.text else ""
-        if reply is not done and (delta or text):
-            strand = self.strand
-            note = Note("around", text=text or None)
-            await self.put(self._run_state.leaf.write(self.node, strand, delta, note), reply)
+        if reply is not done:
+            delta = {
+                key: value
+                for key, value in reply.state_delta.items()
+                if key not in done.state_delta or done.state_delta[key] is not value
+            }
+            text = reply.text if reply.text != done.text else ""
+            if delta or text:
+                note = Note("around", text=text or None)
+                made = self._run_state.leaf.write(self.node, self.strand, delta, note)
+                await self.put(made, reply)
         self._end(reply.text, reply.state_delta, settled=True)
 
     async def _end_driver(self) -> None:
@@ -334,13 +335,12 @@ class Enclosed(Generic[E]):
 
 def iteration_at(strand: Strand) -> int:
     """The iteration of the nearest loop around the step where a strand stands, from 0."""
-    here: Strand | None = strand
-    while here is not None:
-        above = -1 if here is strand else len(here.nodes)
-        for node, frame in zip(
-            reversed(here.nodes[:above]), reversed(here.frames[:above]), strict=True
-        ):
-            if isinstance(node, LoopNode):
-                return frame.get("n", 0)
+    here, nodes = strand, strand.nodes[:-1]
+    while True:
+        for at in range(len(nodes) - 1, -1, -1):
+            if isinstance(nodes[at], LoopNode):
+                return here.frames[at].get("n", 0)
+        if here.parent is None:
+            return 0
         here = here.parent
-    return 0
+        nodes = here.nodes

@@ -44,8 +44,9 @@ class Ending:
         self._strand, self._node, self._frame = strand, node, frame
         self._owed = _declared(node)
         tools = node.tool_writes if isinstance(node, AgentNode) else ()
-        self._by_tools = [ref.key for ref in tools]
-        self._owed.difference_update(frame.get("wrote", ()))
+        self._by_tools = [ref.key for ref in tools] if tools else ()
+        if "wrote" in frame:
+            self._owed.difference_update(frame["wrote"])
         self._excused = False
         self._error: str | None = None
 
@@ -87,13 +88,11 @@ class Ending:
 
 def _declared(node: Node) -> set[str]:
     """The keys that an agent says it writes."""
-    match node:
-        case AgentNode():
-            return {ref.key for ref in (*node.writes_keys, *node.tool_writes)}
-        case RemoteAgentNode():
-            return {ref.key for ref in node.writes_keys}
-        case _:
-            return set()
+    if isinstance(node, AgentNode):
+        refs = (*node.writes_keys, *node.tool_writes)
+    else:
+        refs = node.writes_keys if isinstance(node, RemoteAgentNode) else ()
+    return {ref.key for ref in refs} if refs else set()
 
 
 def is_attempting(node: Node) -> bool:

@@ -127,7 +127,7 @@ class Engine(RunState[E]):
         self._segment, self._beside = segment, beside
         self._stops: dict[str, str] = {}
         self._around = around
-        self._operations = Operations(leaf, answers or {}, self.failed)
+        self._operations = Operations(leaf, answers or {}, watch)
         self.pending: dict[str, dict[str, Any]] = self._operations.pending
         self.questions: list[Pending] = self._operations.questions
 
@@ -238,7 +238,8 @@ class Engine(RunState[E]):
     def _step(self, s: Strand, node: Node, signal: Any) -> Step:
         """What comes next at a node, and around it."""
         if signal is ENTER:
-            if not (s.within and len(s.frames) == 1) and self.is_enclosed(node):
+            within = s.within and len(s.frames) == 1
+            if self._encloses is not None and not within and self.is_enclosed(node):
                 return Enclose()
             if ENDED in s.frames[-1]:  # only what stood around it had not
                 return Signal(s.frames[-1][ENDED])

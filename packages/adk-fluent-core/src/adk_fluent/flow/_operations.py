@@ -21,8 +21,9 @@ from adk_fluent.ir import GateNode, Match, Node, Predicate, TapNode
 from adk_fluent.protocol._decision import Fault, decide
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
+    from adk_fluent.flow._port import Watch
     from adk_fluent.flow._strand import Frame, Strand
     from adk_fluent.protocol import Pending
 
@@ -33,7 +34,7 @@ class Operations(Generic[E]):
     Args:
         leaf: Who runs leaves and makes events.
         answers: Answers to calls that wait, by call id.
-        failed: Is told of a step that fails, and gives its error back.
+        watch: Is told of steps that fail.
 
     Attributes:
         pending: Calls that wait for an answer: call id to what is asked and by which node.
@@ -44,13 +45,13 @@ class Operations(Generic[E]):
         self,
         leaf: Leaf[E],
         answers: Mapping[str, Any],
-        failed: Callable[[Strand, Exception], Exception],
+        watch: Watch | None,
     ) -> None:
         self.pending: dict[str, dict[str, Any]] = {}
         self.questions: list[Pending] = []
         self._leaf = leaf
         self._answers = answers
-        self._failed = failed
+        self._watch = watch
         self._above = STANDING.get()  # of the step that this flow runs inside of
 
     def is_answered(self, waits: Mapping[str, str]) -> bool:
@@ -60,8 +61,9 @@ class Operations(Generic[E]):
     def ending(self, s: Strand, node: Node, frame: Frame) -> Ending:
         """How a leaf ends that is about to be run."""
         waits: dict[str, str] = frame.get("waits", {})
-        still = {call: kind for call, kind in waits.items() if call not in self._answers}
-        return Ending(s, node, frame, still)
+        if waits:
+            waits = {call: kind for call, kind in waits.items() if call not in self._answers}
+        return Ending(s, node, frame, waits)
 
     async def run(
         self, s: Strand, node: Node, frame: Frame, ending: Ending
@@ -69,16 +71,15 @@ class Operations(Generic[E]):
         """Run a leaf until it ends or waits; how it ended is in `ending`."""
         leaf, answers = self._leaf, self._answers
         waits: dict[str, str] = frame.get("waits", {})
-        if not _goes_on(waits, answers):
+        if waits and not _goes_on(waits, answers):
             self._wait(node, ending.waits)
             ending.signal = PAUSE
             return
+        given = {call: answers[call] for call in waits if call in answers} if waits else {}
         standing = (s, self._above)
         STANDING.set(standing)
         try:
-            async with aclosing(
-                leaf.run(node, s, {call: answers[call] for call in waits if call in answers})
-            ) as events:
+            async with aclosing(leaf.run(node, s, given)) as events:
                 async for event in events:
                     facts = leaf.facts(event)
                     if facts is not None:
@@ -168,6 +169,11 @@ class Operations(Generic[E]):
         frame["waits"] = {asked.id: asked.kind}
         self._wait(node, frame["waits"])
         return PAUSE
+
+    def _failed(self, s: Strand, error: Exception) -> Exception:
+        if self._watch is not None:
+            self._watch.failed(s.nodes[-1], s, error)
+        return error
 
     def _wait(self, node: Node, calls: Mapping[str, str]) -> None:
         self.pending.update(

@@ -101,6 +101,8 @@ class Heard:
     @property
     def text(self) -> str:
         """The answer."""
+        if len(self._texts) == 1:  # as that of nearly every agent
+            return self._texts[0][1]
         return compose_answer((path, text) for path, text, _ in self._texts)
 
 

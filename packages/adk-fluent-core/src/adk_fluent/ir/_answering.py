@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.ir._agents import AdkAgentNode, AgentNode, RemoteAgentNode
 from adk_fluent.ir._flow import SequenceNode, TransferNode
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from adk_fluent.ir._node import Node
 
+_AGENTS: Final = (AgentNode, AdkAgentNode, RemoteAgentNode, TransferNode)
+
 
 def answer_types(root: Node) -> Mapping[str, Any]:
     """The agents whose answer is the pipeline's, by name, each with its type.
@@ -22,7 +24,6 @@ def answer_types(root: Node) -> Mapping[str, Any]:
     """
     found: dict[str, Any] = {}
     seen: set[int] = set()
-    speaking = _speaking(root)
     todo = [root]
     while todo:
         node = todo.pop()
@@ -32,7 +33,8 @@ def answer_types(root: Node) -> Mapping[str, Any]:
         if isinstance(node, TransferNode):
             todo.extend(each for each in distinct(root) if each.name == node.target)
         elif isinstance(node, SequenceNode):
-            todo.extend([each for each in node.steps if id(each) in speaking][-1:])
+            last = next((each for each in reversed(node.steps) if _speaks(each)), None)
+            todo.extend(() if last is None else (last,))
         elif isinstance(node, AgentNode | RemoteAgentNode):
             keys = node.writes_keys
             if node.output_schema is not None:
@@ -50,22 +52,9 @@ def answer_types(root: Node) -> Mapping[str, Any]:
     return {name: schema for name, schema in found.items() if not _is_genai(schema)}
 
 
-def _speaking(root: Node) -> set[int]:
-    """Ids of the nodes in which there is an agent."""
-    agents = AgentNode | AdkAgentNode | RemoteAgentNode | TransferNode
-    found: set[int] = set()
-    seen: set[int] = set()
-    todo = [(root, False)]
-    while todo:
-        node, ready = todo.pop()
-        if ready:
-            if isinstance(node, agents) or any(id(each) in found for each in node.children):
-                found.add(id(node))
-        elif id(node) not in seen:
-            seen.add(id(node))
-            todo.append((node, True))
-            todo.extend((each, False) for each in node.children)
-    return found
+def _speaks(node: Node) -> bool:
+    """Whether there is an agent in a node."""
+    return any(isinstance(each, _AGENTS) for each in distinct(node))
 
 
 def _is_genai(schema: object) -> bool:

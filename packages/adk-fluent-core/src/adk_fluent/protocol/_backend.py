@@ -33,7 +33,13 @@ class Compiler(Protocol[T_co]):
 
 @runtime_checkable
 class Backend(Compiler[T], Protocol[T]):
-    """A compiler whose results can run."""
+    """A compiler whose results can run.
+
+    Each call gives what happens in it. One that goes on with a run that waited, failed or was cut
+    off (its prompt is a `Resume`) gives what happens from there on; what came before is in the
+    session. A run from its beginning is what those give who look at runs, not at calls:
+    ``ADKBackend.recall``, the engines of ``adk_fluent.distributed``, and tasks of an A2A server.
+    """
 
     def stream(self, compiled: T, prompt: Any, **kwargs: Any) -> AsyncGenerator[AgentEvent, None]:
         """Run, and yield each event when it happens.

@@ -269,6 +269,7 @@ _TAKES: Final[Mapping[str, tuple[str, ...]]] = {
 #: The names of all hooks, in the order in which they come up in a run.
 HOOKS: Final[tuple[str, ...]] = tuple(_TAKES)
 
+_INHERITED: Final = tuple((name, getattr(Middleware, name)) for name in HOOKS)
 _ASKED: Final = frozenset({*HOOKS, "new"})
 #: How the names of hooks begin; the others are plain words.
 _PREFIXES: Final = ("before_", "after_", "on_", "wrap_")
@@ -308,9 +309,9 @@ def hooks_of(middleware: object) -> frozenset[str]:
     kind = type(middleware)
     return frozenset(
         name
-        for name in HOOKS
-        if getattr(middleware, name, None) is not None
-        and getattr(kind, name, None) is not getattr(Middleware, name)
+        for name, inherited in _INHERITED
+        if getattr(kind, name, None) is not inherited
+        and getattr(middleware, name, None) is not None
     )
 
 

@@ -1,4 +1,4 @@
-"""What a whole run gave."""
+"""What a run gave, or a call of it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ _USER: Final = "user"
 
 class RunResult(list[AgentEvent], Generic[T_co]):
     """The events of a run, in order, and what they amount to.
+
+    What a `Backend` gives for a call that goes on with a run has the events from there on, and so
+    have `text`, `output` and `usage`; engines give the run from its beginning.
 
     Attributes:
         state: Session state when the run ended, temporary keys left out.

@@ -21,12 +21,21 @@ if TYPE_CHECKING:
     )
     from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
     from adk_fluent.cost._estimate._estimate import CostModel, estimate_cost
-    from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger, Reservation
-    from adk_fluent.cost._ledger._sqlite import SqliteLedger
-    from adk_fluent.cost._prices._books import BuiltInPrices, PriceBooks, PriceTable, default_prices
-    from adk_fluent.cost._prices._genai import GenaiPrices
-    from adk_fluent.cost._records import CostRecord
-    from adk_fluent.cost._report import CostLine, CostReport, cost_of
+    from adk_fluent.cost._ledger import (
+        Balance,
+        Ledger,
+        MemoryLedger,
+        Reservation,
+        SqliteLedger,
+    )
+    from adk_fluent.cost._prices._books import (
+        BuiltInPrices,
+        GenaiPrices,
+        PriceBooks,
+        PriceTable,
+        default_prices,
+    )
+    from adk_fluent.cost._report import CostLine, CostRecord, CostReport, cost_of
     from adk_fluent.protocol import Money, PriceBook, Unknown
 else:  # a type checker must see a misspelt name, not Any
     _PLACES: Final = {
@@ -38,12 +47,9 @@ else:  # a type checker must see a misspelt name, not Any
             "PriceFileError UnknownPriceError",
             "cost._estimate._assumptions": "TrafficAssumptions",
             "cost._estimate._estimate": "CostModel estimate_cost",
-            "cost._ledger._ledger": "Balance Ledger MemoryLedger Reservation",
-            "cost._ledger._sqlite": "SqliteLedger",
-            "cost._prices._books": "BuiltInPrices PriceBooks PriceTable default_prices",
-            "cost._prices._genai": "GenaiPrices",
-            "cost._records": "CostRecord",
-            "cost._report": "CostLine CostReport cost_of",
+            "cost._ledger": "Balance Ledger MemoryLedger Reservation SqliteLedger",
+            "cost._prices._books": "BuiltInPrices GenaiPrices PriceBooks PriceTable default_prices",
+            "cost._report": "CostLine CostRecord CostReport cost_of",
             "protocol": "Money PriceBook Unknown",
         }.items()
         for name in names.split()
@@ -61,35 +67,9 @@ else:  # a type checker must see a misspelt name, not Any
         return resolve_name(name, __name__, __all__)
 
 
-__all__ = [
-    "Balance",
-    "Budget",
-    "BuiltInPrices",
-    "CostAttributionMiddleware",
-    "CostLine",
-    "CostModel",
-    "CostRecord",
-    "CostReport",
-    "FunctionError",
-    "GenaiPrices",
-    "Ledger",
-    "LedgerError",
-    "MemoryLedger",
-    "Money",
-    "NoCandidateError",
-    "PriceBook",
-    "PriceBooks",
-    "PriceError",
-    "PriceFileError",
-    "PriceTable",
-    "Reservation",
-    "SqliteLedger",
-    "TrafficAssumptions",
-    "Unknown",
-    "UnknownPriceError",
-    "cost_attribution",
-    "cost_of",
-    "default_prices",
-    "estimate_cost",
-    "price_limit",
-]
+__all__ = ["Balance", "Budget", "BuiltInPrices", "CostAttributionMiddleware", "CostLine"]
+__all__ += ["CostModel", "CostRecord", "CostReport", "FunctionError", "GenaiPrices", "Ledger"]
+__all__ += ["LedgerError", "MemoryLedger", "Money", "NoCandidateError", "PriceBook", "PriceBooks"]
+__all__ += ["PriceError", "PriceFileError", "PriceTable", "Reservation", "SqliteLedger"]
+__all__ += ["TrafficAssumptions", "Unknown", "UnknownPriceError", "cost_attribution", "cost_of"]
+__all__ += ["default_prices", "estimate_cost", "price_limit"]

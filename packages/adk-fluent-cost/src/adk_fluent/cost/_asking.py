@@ -6,15 +6,18 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.cost._requests import STOPPED, invocation_of, requested
+from adk_fluent.protocol import ModelReply
 
 if TYPE_CHECKING:
     from adk_fluent.extend import AnswerInPlace
-    from adk_fluent.protocol import ModelCall, ModelReply, Money
+    from adk_fluent.protocol import ModelCall, Money
+
 
 #: The error code of an answer in the place of a call that a person has refused.
 REFUSED: Final = "BUDGET_REFUSED"
 #: State key, with a question's id behind it: that its answer was made use of.
 _USED: Final = "adk_fluent_budget"
+_COUNTS: Final = ("prompt_token_count", "candidates_token_count", "total_token_count")
 
 
 class Asking:
@@ -91,6 +94,20 @@ class Asking:
 
         message = f"a call of agent {call.agent} above {self._name} of {limit} was refused"
         return self._marked(refuse_in_place(REFUSED, message))
+
+    def stopped(self, code: str, message: str) -> ModelReply:
+        """Return an error in the place of a model's answer, which took no tokens.
+
+        Args:
+            code: The error's code.
+            message: The error's message.
+        """
+        from google.adk.models.llm_response import LlmResponse  # noqa: PLC0415  # whoever runs has it
+        from google.genai.types import GenerateContentResponseUsageMetadata  # noqa: PLC0415  # the same
+
+        nothing = GenerateContentResponseUsageMetadata(**dict.fromkeys(_COUNTS, 0))
+        said = LlmResponse(error_code=code, error_message=message, usage_metadata=nothing)
+        return self._marked(ModelReply([said]))
 
     def _marked(self, reply: ModelReply) -> ModelReply:
         """Mark a reply as one in the place of a model's, which was not asked."""

@@ -2,48 +2,75 @@
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass
+import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 
+from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
-from adk_fluent.cost._records import KEY, CostRecord, written
-from adk_fluent.cost._requests import (
-    AROUND,
-    Watched,
-    invocation_of,
-    provider_of,
-    quoted,
-)
-from adk_fluent.cost._telemetry import measure, note_on_span
+from adk_fluent.cost._report import KEY, CostRecord, CostReport, begun, written
+from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import Middleware, MiddlewareDesc, Unknown
+from adk_fluent.protocol import MiddlewareDesc, Money, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from decimal import Decimal
     from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Prices
-    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, RunCall
+    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, PriceBook, Usage
+
+_LABELS: Final = (
+    *("gen_ai.agent.name", "gen_ai.request.model", "gen_ai.response.model"),
+    *("gen_ai.provider.name", "adk_fluent.price.source"),
+)
+_DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 
 
-@dataclass(slots=True)
-class _Charging:
-    """Who is told of a request's cost, and by whose prices that is."""
+class _Alike(NamedTuple):
+    """What requests of an agent to a model have in common.
 
-    told: list[Callable[[CostRecord], None]]
-    prices: PriceBooks | None
+    Attributes:
+        record: A record of them, without tokens and cost.
+        text: How it begins as text.
+        attributes: Those of the metrics.
+        usd: What their tokens cost; None where books have to be asked each time.
+    """
 
-    def join(self, told: Callable[[CostRecord], None] | None, prices: PriceBooks | None) -> None:
-        """Let one further in be told, too; its prices hold where nobody further out gave any."""
-        self.told += [] if told is None else [told]
-        self.prices = self.prices or prices
+    record: CostRecord
+    text: str
+    attributes: dict[str, str]
+    usd: Callable[[Usage], Decimal] | None
 
 
-class CostAttributionMiddleware(Middleware):
+@lru_cache(maxsize=1024)
+def _alike(
+    books: PriceBooks, own: PriceBook | None, day: float, place: Any, models: Any, *how: Any
+) -> _Alike:
+    """What those have in common that are alike in all this."""
+    (agent, path, branch), (kind, asked, model), (estimated, served, tier) = place, models, how
+    on = datetime.fromtimestamp(day * _DAY, UTC).date()
+    usd, source = requests.with_candidates(books, own).of_day(
+        requests.names_of(model, served)[0], on, tier
+    )
+    provider = (
+        requests.provider_of(kind, asked) if model == asked else model_id(model).provider or ""
+    )
+    served = served or model
+    record = CostRecord(agent=agent, model=model, served=served, provider=provider).but(
+        source=source, estimated=estimated, tier=tier, path=path, branch=branch or ""
+    )
+    attributes = dict(zip(_LABELS, (agent, model, served, provider, source), strict=True))
+    if not source:
+        del attributes[_LABELS[-1]]
+    return _Alike(record, begun(record), attributes, usd)
+
+
+class CostAttributionMiddleware(requests.OfRequests):
     """Attributes the cost of every request to a model to its agent, model and step.
 
     It adds to the counter ``adk_fluent.llm.cost`` (USD), sets ``adk_fluent.cost_usd`` on ADK's own
@@ -54,9 +81,10 @@ class CostAttributionMiddleware(Middleware):
 
     Attributes:
         prices: The price books, in order.
+        name: What it is called where a pipeline is explained.
     """
 
-    adds_tools: Sequence[str] | None = ()
+    name: str = "cost_attribution"
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
@@ -83,107 +111,98 @@ class CostAttributionMiddleware(Middleware):
             raise PriceError("on_record= takes a function", found=describe(on_record))
         self.prices: PriceBooks = price_books(prices)
         self._given: PriceBooks | None = None if prices is None else self.prices
-        self._on_record = on_record
+        self._told = () if on_record is None else (on_record,)
         self._clock: Clock = clock_or_system(clock, "cost_attribution")
-        self._pending: list[CostRecord] = []
-        self._session = ""
+        self._pending: list[str] = []
         self._warned: set[str] = set()
 
     def new(self) -> Self:
         """Return the instance for one run."""
-        made = copy.copy(self)
+        made = super().new()
         made._pending = []  # noqa: SLF001  # its own
         return made
 
-    def refuses_live(self) -> str | None:
-        """Say that a live connection is not charged."""
-        return "cost_attribution() prices model calls, and a live connection is none"
-
-    def begin_run(self, call: RunCall, /) -> None:
-        """Note the session whose events the records are kept on."""
-        self._session = call.session_id
-
-    def begin_part(self, name: str, call: RunCall, /) -> None:
-        """Note the session, too, where this stands around a part of a pipeline."""
-        self._session = call.session_id
-
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
-        for outer in AROUND.get():
-            if isinstance(outer.by, _Charging):
-                outer.by.join(self._on_record, self._given)
+        for outer in requests.AROUND.get():
+            if isinstance(outer.by, CostAttributionMiddleware):
+                outer.told += self._told
+                outer.books = outer.books or self._given
                 return await next(call)
-        charging = _Charging([] if self._on_record is None else [self._on_record], self._given)
-        return await Watched(call, charging).send(next, self._charge)
+        return await requests.Watched(call, self).send(next, self._charge)
 
     async def after_model(self, ctx: Any, response: Any) -> Any:
         """Keep on the answer what was spent since the one before, for `cost_of`."""
-        if response.partial or not self._is_of_the_run(ctx):
+        if response.partial:
             return None
-        records = written(self._pending)
+        owner = self._owner
+        if owner is not None and requests.invocation_of(ctx).session.id != owner[2]:
+            return None  # of an agent in a tool: its answer is no event of the run
+        kept: dict[str, Any] = {
+            **(response.custom_metadata or {}),
+            KEY: f"[{', '.join(self._pending)}]",
+        }
         self._pending.clear()
-        metadata: dict[str, Any] = {**(response.custom_metadata or {}), KEY: records}
-        return response.model_copy(update={"custom_metadata": metadata})
+        return _noted(response, kept)
 
-    def _is_of_the_run(self, ctx: Any) -> bool:
-        """Whether an answer becomes an event of the run: agents in tools have their own session."""
-        session = getattr(invocation_of(ctx), "session", None)
-        return not self._session or getattr(session, "id", self._session) == self._session
-
-    def _charge(self, watched: Watched) -> None:
+    def _charge(self, watched: requests.Watched) -> None:
         """Charge a request that is over, and tell of it."""
         spent = watched.spent()
         if spent is None:
             return
-        call, model = watched.call, watched.model
-        charging = cast("_Charging", watched.by)
-        now = self._clock.now()
-        at = datetime.fromtimestamp(now, UTC)
-        quote = quoted(charging.prices or self.prices, model, spent, at)
-        is_own = model == watched.asked
-        record = CostRecord(
-            agent=call.agent,
-            model=model,
-            served=spent.served or model,
-            provider=provider_of(call) if is_own else model_id(model).provider or "",
-            usage=spent.usage,
-            cost=quote.money,
-            source=quote.source,
-            estimated=spent.estimated,
-            tier=spent.tier,
-            path=call.path,
-            branch=getattr(invocation_of(call.ctx), "branch", None) or "",
-            at=now,
+        call, now, (usage, *how) = watched.call, self._clock.now(), spent
+        books = self._given or watched.books or self.prices
+        place = call.agent, call.path, getattr(requests.invocation_of(call.ctx), "branch", None)
+        model = call.model.__class__, watched.asked, watched.model
+        record, text, attributes, usd = _alike(
+            books, requests.CANDIDATE_PRICES.get(), now // _DAY, place, model, *how
         )
-        self._pending.append(record)
-        attributes = {
-            "gen_ai.agent.name": record.agent,
-            "gen_ai.request.model": model,
-            "gen_ai.response.model": record.served,
-            "gen_ai.provider.name": record.provider,
-        }
-        if isinstance(quote.money, Unknown):
-            measure("adk_fluent.llm.unpriced", 1, attributes)
-            self._warn(record)
+        if usd is not None:
+            cost: Money | Unknown = Money(usd(usage))
         else:
-            usd = float(quote.money.usd)
-            attributes["adk_fluent.price.source"] = quote.source
-            measure("adk_fluent.llm.cost", usd, attributes)
-            note_on_span(usd)
-        for each in charging.told:
+            at = datetime.fromtimestamp(now, UTC)
+            cost, source = requests.quoted(books, watched.model, spent, at)
+            record = record.but(source=source)
+            text = begun(record)
+            attributes = {**attributes, **({_LABELS[-1]: source} if source else {})}
+        self._pending.append(written(text, usage, cost, now))
+        if isinstance(cost, Unknown):
+            measure("adk_fluent.llm.unpriced", 1, attributes)
+            self._warn(record, cost)
+        else:
+            charge(float(cost.usd), attributes)
+        told = self._told + watched.told
+        record = record.but(usage=usage, cost=cost, at=now) if told else record
+        for each in told:
             try:
                 each(record)
             except Exception:  # noqa: BLE001  # an answer that is paid for is not lost
                 LOG.warning("the on_record= of cost_attribution has failed", exc_info=True)
 
-    def _warn(self, record: CostRecord) -> None:
-        if record.model not in self._warned and isinstance(record.cost, Unknown):
+    def _warn(self, record: CostRecord, cost: Unknown) -> None:
+        if record.model not in self._warned:
             self._warned.add(record.model)
             LOG.warning(
                 "model calls of agent %s have no price: %s; give cost_attribution(prices=...)",
-                record.agent,
-                record.cost.reason,
+                *(record.agent, cost.reason),
             )
+
+
+_set: Final = object.__setattr__
+
+
+def _noted(response: Any, metadata: dict[str, Any]) -> Any:
+    """A copy of a response with other metadata: a cache may give the same one to others, too.
+
+    `model_copy` takes three times as long, and this is done for each model call.
+    """
+    made: Any = object.__new__(cast("type[Any]", response.__class__))
+    fields = {*response.__pydantic_fields_set__, "custom_metadata"}
+    _set(made, "__dict__", {**response.__dict__, "custom_metadata": metadata})
+    _set(made, "__pydantic_fields_set__", fields)
+    _set(made, "__pydantic_extra__", response.__pydantic_extra__)
+    _set(made, "__pydantic_private__", response.__pydantic_private__)
+    return made
 
 
 #: The schema of ``prices=`` where a file or the command line gives it.
@@ -201,3 +220,22 @@ CostAttributionMiddleware.DESC = MiddlewareDesc(
 
 #: `CostAttributionMiddleware` by its short name.
 cost_attribution = CostAttributionMiddleware
+
+
+class CostOption:
+    """Collects what the model calls of a command cost, and prints it at its end."""
+
+    def __init__(self) -> None:
+        self._report = CostReport()
+        self._costs = CostAttributionMiddleware(on_record=self._report.add)
+
+    @property
+    def middlewares(self) -> Sequence[CostAttributionMiddleware]:
+        """What stands around each run."""
+        return (self._costs,)
+
+    def report(self, *, as_json: bool) -> str:
+        """Return what was spent, as a line of JSON or as Markdown."""
+        if as_json:
+            return json.dumps({"cost": self._report.to_dict()})
+        return f"\nCost: {self._report.to_markdown()}"

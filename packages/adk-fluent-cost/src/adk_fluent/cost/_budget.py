@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast, get_args
 
+from adk_fluent.cost import _errors as errors
+from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
-from adk_fluent.cost._errors import (
-    LedgerError,
-    PriceError,
-    UnknownPriceError,
-    clock_or_system,
-    must_be,
-    must_be_number,
-    said_by,
-)
-from adk_fluent.cost._ledger._ledger import Balance, Ledger, MemoryLedger
-from adk_fluent.cost._models import Models
+from adk_fluent.cost._ledger import Balance, Ledger, MemoryLedger
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._rates import number
-from adk_fluent.cost._requests import (
-    AROUND,
-    LEFT,
-    Spent,
-    Watched,
-    invocation_of,
-    is_stopped,
-    quoted,
-    requested,
-    service_tier,
-)
 from adk_fluent.cost._telemetry import measure
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe, one_of
 from adk_fluent.protocol import (
-    Middleware,
     MiddlewareDesc,
     ModelReply,
     Money,
@@ -51,14 +30,13 @@ from adk_fluent.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from decimal import Decimal
     from typing import Self
 
-    from adk_fluent.cost._ledger._ledger import Reservation
+    from adk_fluent.cost._ledger import Reservation
     from adk_fluent.cost._prices._books import PriceBooks, Prices
     from adk_fluent.extend import AnswerInPlace
-    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook, RunCall
+    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook
 
 #: Whose money is counted together.
 Scope = Literal["invocation", "session", "user", "app", "process"]
@@ -67,8 +45,8 @@ OnExceed = Literal["stop", "fallback", "warn", "ask"]
 #: Decides on a call that does not fit: given it and what is left, it gives one of the words.
 Decide = Callable[["ModelCall", Money], OnExceed | Awaitable[OnExceed]]
 
-_SCOPES: Final = ("invocation", "session", "user", "app", "process")
-_WORDS: Final = ("stop", "fallback", "warn", "ask")
+_SCOPES: Final = get_args(Scope)
+_WORDS: Final = get_args(OnExceed)
 #: How much of app, user, session and run those have in common whose money is counted together.
 _SHARED: Final = {"app": 1, "user": 2, "session": 3, "invocation": 4}
 _PROCESS: Final = uuid.uuid4().hex
@@ -88,7 +66,7 @@ class _Held(NamedTuple):
         return self.account == account and (self.ledger is ledger or self.ledger == ledger)
 
 
-class Budget(Middleware):
+class Budget(requests.OfRequests):
     """Keeps what models cost within a limit, in USD.
 
     Before a request is sent, what it may cost is reserved: its prompt's estimate, and as many
@@ -115,7 +93,6 @@ class Budget(Middleware):
         name: What it is called.
     """
 
-    adds_tools: Sequence[str] | None = ()
     #: Its name, what it does, and the JSON Schema of its options.
     DESC: ClassVar[MiddlewareDesc]
 
@@ -164,11 +141,10 @@ class Budget(Middleware):
         self.name = name
         self._prices: PriceBooks = price_books(prices)
         self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
-        self._clock: Clock = clock_or_system(clock, "Budget")
-        self._owner: tuple[str, str, str, str] | None = None
-        self._resumed = False
+        self._clock: Clock = errors.clock_or_system(clock, "Budget")
         self._asking = Asking(name)
-        self._models = Models([fallback_model])
+        self._models = requests.Models([fallback_model])
+        self._labels = {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope}
         self._check()
 
     def _check(self) -> None:
@@ -185,14 +161,14 @@ class Budget(Middleware):
         is_model = hasattr(model, "generate_content_async") and not isinstance(model, type)
         if not (model is None or is_model or (isinstance(model, str) and model)):
             raise UsageError("Budget(fallback_model=...) is no model", found=describe(model))
-        must_be_number(
+        errors.must_be_number(
             self.reserve_output, "Budget(reserve_output=...) takes a number of tokens", kind=int
         )
         help = "MemoryLedger(), or SqliteLedger('budgets.db')"
-        must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
-        must_be(str, self.name or None, "Budget(name=...) takes text")
+        errors.must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
+        errors.must_be(str, self.name or None, "Budget(name=...) takes text")
         if self.budget_key is not None:
-            must_be(str, self.budget_key or None, "Budget(budget_key=...) takes text")
+            errors.must_be(str, self.budget_key or None, "Budget(budget_key=...) takes text")
 
     def __content_key__(self) -> tuple[Any, ...]:
         """Return what tells it apart from another budget, as plain data."""
@@ -211,22 +187,9 @@ class Budget(Middleware):
 
     def new(self) -> Self:
         """Return the instance for one run; the ledger is the same for all."""
-        made = copy.copy(self)
-        made._owner = None  # noqa: SLF001  # its own
-        made._asking = Asking(self.name)  # noqa: SLF001  # the same
+        made = super().new()
+        made._asking = Asking(self.name)  # noqa: SLF001  # its own
         return made
-
-    def refuses_live(self) -> str | None:
-        """Say that a live connection cannot be held to a budget."""
-        return "a Budget counts what model calls cost, and a live connection is none"
-
-    def begin_run(self, call: RunCall, /) -> None:
-        """Note whose run it is."""
-        self._owner, self._resumed = _owner(call), call.resumed
-
-    def begin_part(self, name: str, call: RunCall, /) -> None:
-        """Note whose run it is, too, where this stands around a part of a pipeline."""
-        self._owner, self._resumed = _owner(call), call.resumed
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request if there is money for it.
@@ -236,7 +199,8 @@ class Budget(Middleware):
             LedgerError: The ledger cannot be used.
         """
         account = self._account(call)
-        if any(isinstance(e.by, _Held) and e.by.covers(self.ledger, account) for e in AROUND.get()):
+        held = [each.by for each in requests.AROUND.get() if isinstance(each.by, _Held)]
+        if any(each.covers(self.ledger, account) for each in held):
             return await next(call)
         amount = self._most(call)
         may_ask = self.on_exceed == "ask" or callable(self.on_exceed)
@@ -245,10 +209,10 @@ class Budget(Middleware):
         if isinstance(admitted, ModelReply):
             self._mirror(call, account)
             return admitted
-        call, held = admitted
-        watched = Watched(call, _Held(self.ledger, account, held))
+        call, reserved = admitted
+        watched = requests.Watched(call, _Held(self.ledger, account, reserved))
         reply = await watched.send(next, self._settle)
-        if said is not None and is_stopped(reply):
+        if said is not None and requests.is_stopped(reply):
             self._asking.give_back(call, said)
         return reply
 
@@ -259,7 +223,7 @@ class Budget(Middleware):
             UsageError: It is no result.
             LedgerError: The ledger cannot be used.
         """
-        must_be(RunResult, result, "Budget.balance takes the result of a run")
+        errors.must_be(RunResult, result, "Budget.balance takes the result of a run")
         run = result[-1].run_id if result else ""
         owner = (result.app_name, result.user_id, result.session_id, run)
         return self.ledger.balance(self._named(owner))
@@ -277,7 +241,13 @@ class Budget(Middleware):
             usage: Its tokens.
             own: Prices that a candidate brings.
         """
-        return quoted(self._prices, model, Spent(usage), self._now(), own).money
+        return self._quoted(model, requests.Spent(usage), own)
+
+    def _quoted(
+        self, model: str, spent: requests.Spent, own: PriceBook | None = None
+    ) -> Money | Unknown:
+        at = datetime.fromtimestamp(self._clock.now(), UTC)
+        return requests.quoted(self._prices, model, spent, at, own).money
 
     # --- before the request --------------------------------------------------------------------
 
@@ -292,16 +262,8 @@ class Budget(Middleware):
             return call, held
         left = self._left(account)
         word = await self._decided(call, left)
-        measure(
-            "adk_fluent.budget.denied",
-            1,
-            {
-                "adk_fluent.budget": self.name,
-                "adk_fluent.scope": self.scope,
-                "adk_fluent.decision": word,
-                "gen_ai.agent.name": call.agent,
-            },
-        )
+        of_call = {"adk_fluent.decision": word, "gen_ai.agent.name": call.agent}
+        measure("adk_fluent.budget.denied", 1, {**self._labels, **of_call})
         if word == "warn":
             LOG.warning(
                 "%s of %s is exceeded: agent %s needs up to %s, and %s is left",
@@ -321,7 +283,7 @@ class Budget(Middleware):
         if not callable(self.on_exceed):
             return self.on_exceed
         what, form = f"the on_exceed= of {self.name}", "lambda call, left: ..."
-        word = _word(await said_by(call, what, form, self.on_exceed, call, left))
+        word = _word(await errors.said_by(call, what, form, self.on_exceed, call, left))
         if word == "fallback" and self.fallback_model is None:
             raise UsageError(
                 'the function of Budget(on_exceed=...) says "fallback", and there is no model',
@@ -331,13 +293,13 @@ class Budget(Middleware):
 
     def _is_in_tool(self, call: ModelCall) -> bool:
         """Whether an agent is run by a tool, which cannot wait: it has a session of its own."""
-        session = getattr(invocation_of(call.ctx), "session", None)
+        session = getattr(requests.invocation_of(call.ctx), "session", None)
         return self._owner is None or getattr(session, "id", None) != self._owner[2]
 
     async def _instead(self, call: ModelCall, account: str) -> tuple[ModelCall, Reservation] | None:
         """The call of the cheaper model, if there is money for that."""
         model = self._models[0]
-        if model.model == requested(call):
+        if model.model == requests.requested(call):
             return None
         # ADK's cache is the other model's; and whoever asks again asks the first one
         asked = {"model": model.model, "cache_metadata": None}
@@ -355,18 +317,17 @@ class Budget(Middleware):
         Raises:
             UnknownPriceError: Nobody knows.
         """
-        request, name = call.request, requested(call)
+        request, name = call.request, requests.requested(call)
         limit: int | None = getattr(request.config, "max_output_tokens", None)
         output = self.reserve_output if limit is None else limit
         output *= getattr(request.config, "candidate_count", None) or 1
         usage = Usage(prompt=estimate_tokens(request), output=output)
-        spent = Spent(usage, tier=service_tier(request))
-        cost = quoted(self._prices, name, spent, self._now()).money
+        cost = self._quoted(name, requests.Spent(usage, tier=requests.service_tier(request)))
         if isinstance(cost, Money):
             return cost
         if self._allows:
             return Money()
-        raise UnknownPriceError(
+        raise errors.UnknownPriceError(
             f"{self.name} cannot be kept: {cost.reason}",
             node=call.node or call.agent,
             help=f'Budget(prices={{"{name}": {{"input": ..., "output": ...}}}}), USD per million '
@@ -374,19 +335,16 @@ class Budget(Middleware):
         )
 
     def _stopped(self, call: ModelCall, amount: Money, left: Money) -> ModelReply:
-        from adk_fluent.cost._stopped_adk import stopped  # noqa: PLC0415  # imports ADK
-
         what = "run" if self.scope == "invocation" else self.scope
-        return stopped(
+        return self._asking.stopped(
             EXHAUSTED,
             f"{self.name} of {self.limit} for this {what} is exhausted: {left} is left, and the "
             f"next call of agent {call.agent} may cost {amount}",
-            self.name,
         )
 
     # --- after it ------------------------------------------------------------------------------
 
-    def _settle(self, watched: Watched) -> None:
+    def _settle(self, watched: requests.Watched) -> None:
         """Note what a request cost, and give back the rest of what was reserved for it."""
         by = cast("_Held", watched.by)
         cost = by.reservation.amount
@@ -396,12 +354,12 @@ class Budget(Middleware):
             self.ledger.settle(by.reservation, cost)
         self._mirror(watched.call, by.account)
 
-    def _cost(self, watched: Watched, most: Money) -> Money:
+    def _cost(self, watched: requests.Watched, most: Money) -> Money:
         """What a request cost; where nobody knows, what was reserved."""
         spent = watched.spent()
         if spent is None:
             return Money()
-        cost = quoted(self._prices, watched.model, spent, self._now()).money
+        cost = self._quoted(watched.model, spent)
         if isinstance(cost, Money):
             return cost
         if most.usd:
@@ -412,15 +370,11 @@ class Budget(Middleware):
         """Show what is left; the answer is there, whether that can be told or not."""
         try:
             left = self._left(account)
-        except LedgerError as error:
+        except errors.LedgerError as error:
             LOG.warning("what is left of %s cannot be told: %s", self.name, error)
             return
-        measure(
-            "adk_fluent.budget.remaining",
-            float(left.usd),
-            {"adk_fluent.budget": self.name, "adk_fluent.scope": self.scope},
-        )
-        if (told := LEFT.get()) is not None:
+        measure("adk_fluent.budget.remaining", float(left.usd), self._labels)
+        if (told := requests.LEFT.get()) is not None:
             told.tell(account, left, call.ctx)
         if self.budget_key is not None and call.ctx is not None:
             call.ctx.state[self.budget_key] = float(left.usd)
@@ -429,15 +383,12 @@ class Budget(Middleware):
         gone = self.ledger.balance(account)
         return self.limit - gone.spent - gone.held
 
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.now(), UTC)
-
     # --- whose money ---------------------------------------------------------------------------
 
     def _account(self, call: ModelCall) -> str:
         owner = self._owner
         if owner is None:
-            session = invocation_of(call.ctx).session
+            session = requests.invocation_of(call.ctx).session
             owner = (session.app_name, session.user_id, session.id, call.run)
         return self._named(owner)
 
@@ -449,10 +400,6 @@ class Budget(Middleware):
         return f"Budget({str(self.limit)!r}, scope={self.scope!r}, name={self.name!r})"
 
 
-def _owner(call: RunCall) -> tuple[str, str, str, str]:
-    return (call.app_name, call.user_id, call.session_id, call.run)
-
-
 def _limit(limit: Any) -> Money:
     """The limit as money.
 
@@ -462,7 +409,7 @@ def _limit(limit: Any) -> Money:
     what, help = "the limit of a budget", "USD above 0, such as Budget(0.05)"
     usd = number(limit.usd if isinstance(limit, Money) else limit, what, help)
     if not usd:
-        raise PriceError(f"{what} is above 0", found="0", help=help)
+        raise errors.PriceError(f"{what} is above 0", found="0", help=help)
     return Money(usd)
 
 
@@ -485,7 +432,7 @@ def _schema(first: str) -> dict[str, Any]:
     """The schema of the options, the first one being the limit."""
     text_or_none = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
     amount = {"anyOf": [{"type": "number"}, {"type": "string"}], "description": "In USD."}
-    properties = {
+    properties: dict[str, Any] = {
         first: amount,
         "scope": {"enum": list(_SCOPES), "default": "invocation"},
         "on_exceed": {"enum": list(_WORDS), "default": "stop"},
@@ -496,12 +443,8 @@ def _schema(first: str) -> dict[str, Any]:
         "budget_key": text_or_none,
         "name": {"type": "string", "minLength": 1, "default": "budget"},
     }
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": properties,
-        "required": [first],
-    }
+    kept = {"additionalProperties": False, "properties": properties, "required": [first]}
+    return {"type": "object", **kept}
 
 
 Budget.DESC = MiddlewareDesc(

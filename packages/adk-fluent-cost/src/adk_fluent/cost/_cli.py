@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -60,63 +61,42 @@ def _report(file: Path) -> CostReport:
     raise click.BadParameter(f"{file} has no report of costs.")
 
 
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_PAGE: Final = click.Path(dir_okay=False, writable=True, path_type=Path)
+_number = partial(click.option, type=float, show_default=True)
+_named = partial(click.option, multiple=True, callback=_shares)
+_REPORT: Final = (
+    "JSON of what a run cost, to stand beside the estimate: of CostReport, or what "
+    "`adk-fluent run --cost --json` has printed. May be repeated, once for each run."
+)
+_BRANCH: Final = "Share of a route's runs that take this branch, 0 to 1. May be repeated."
+_LOOP: Final = "Iterations of this loop. May be repeated."
+_HTML: Final = "Write a page to this file: the pipeline as a picture, with the money at each step."
+
+
 @click.command()
 @click.argument("target")
-@click.option("--per-day", type=float, default=1, show_default=True, help="Runs a day.")
-@click.option(
-    "--branch",
-    "branches",
-    multiple=True,
-    callback=_shares,
-    metavar="NAME=SHARE",
-    help="Share of a route's runs that take this branch, 0 to 1. May be repeated.",
-)
-@click.option(
-    "--loop",
-    "loops",
-    multiple=True,
-    callback=_shares,
-    metavar="NAME=NUMBER",
-    help="Iterations of this loop. May be repeated.",
-)
-@click.option("--input-tokens", type=float, default=500, show_default=True, help="Of a prompt.")
-@click.option("--output-tokens", type=float, default=200, show_default=True, help="Of an answer.")
-@click.option("--model", default="", help="Model of agents that name none.")
-@click.option(
-    "--prices",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A YAML file of prices, USD per million tokens.",
-)
+@_number("--per-day", "invocations_per_day", default=1, help="Runs a day.")
+@_named("--branch", "branch_probabilities", metavar="NAME=SHARE", help=_BRANCH)
+@_named("--loop", "loop_iterations", metavar="NAME=NUMBER", help=_LOOP)
+@_number("--input-tokens", "avg_input_tokens", default=500, help="Of a prompt.")
+@_number("--output-tokens", "avg_output_tokens", default=200, help="Of an answer.")
+@click.option("--model", "default_model", default="", help="Model of agents that name none.")
+@click.option("--prices", type=_FILE, help="A YAML file of prices, USD per million tokens.")
 @click.option("--percentiles", is_flag=True, help="Add the percentiles 50, 90 and 99 of a run.")
-@click.option(
-    "--report",
-    "measured",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    multiple=True,
-    callback=_reports,
-    help="JSON of what a run cost, to stand beside the estimate: of CostReport, or what "
-    "`adk-fluent run --cost --json` has printed. May be repeated, once for each run.",
-)
-@click.option(
-    "--html",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write a page to this file: the pipeline as a picture, with the money at each step.",
-)
+@click.option("--report", type=_FILE, multiple=True, callback=_reports, help=_REPORT)
+@click.option("--html", type=_PAGE, help=_HTML)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def estimate(
     target: str,
     *,
-    per_day: float,
-    branches: dict[str, float],
-    loops: dict[str, float],
-    input_tokens: float,
-    output_tokens: float,
-    model: str,
+    default_model: str,
     prices: Path | None,
     percentiles: bool,
-    measured: list[CostReport] | None,
+    report: list[CostReport] | None,
     html: Path | None,
     as_json: bool,
+    **assumed: Any,
 ) -> None:
     """Estimate what a pipeline will cost, without running it.
 
@@ -124,23 +104,14 @@ def estimate(
     """
     made = estimate_cost(
         load(target),
-        TrafficAssumptions(
-            invocations_per_day=per_day,
-            avg_input_tokens=input_tokens,
-            avg_output_tokens=output_tokens,
-            branch_probabilities=branches,
-            loop_iterations=loops or None,
-        ),
+        TrafficAssumptions(**assumed),
         prices=prices,
-        default_model=model,
+        default_model=default_model,
         percentiles=_PERCENTILES if percentiles else (),
     )
     if html is not None:
         try:
-            html.write_text(made.to_html(measured), "utf-8", newline="\n")
+            html.write_text(made.to_html(report), "utf-8", newline="\n")
         except OSError as error:
             raise click.UsageError(f"{html} cannot be written: {error.strerror}.") from error
-    if as_json:
-        click.echo(json.dumps(made.to_dict(measured), indent=2))
-    else:
-        click.echo(made.to_markdown(measured))
+    click.echo(json.dumps(made.to_dict(report), indent=2) if as_json else made.to_markdown(report))

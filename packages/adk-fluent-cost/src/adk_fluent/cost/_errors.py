@@ -79,11 +79,7 @@ class FunctionError(RunError):
 
 
 def must_be(
-    kind: Any,
-    value: Any,
-    what: str,
-    help: str | None = None,
-    error: type[UsageError] = UsageError,
+    kind: Any, value: Any, what: str, help: str | None = None, error: type[UsageError] = UsageError
 ) -> None:
     """Refuse a value of another kind, also from callers who check no types.
 

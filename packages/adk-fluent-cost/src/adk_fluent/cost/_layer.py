@@ -11,12 +11,12 @@ LAYER = Layer(
             "adk_fluent.cost._cli:estimate", "estimate", "Estimate what a pipeline will cost."
         ),
         "checkers": (
-            Entry("adk_fluent.cost._checks._selectors:check_selectors", "selectors"),
-            Entry("adk_fluent.cost._checks._budgets:check_budgets", "budgets"),
+            Entry("adk_fluent.cost._checks:check_selectors", "selectors"),
+            Entry("adk_fluent.cost._checks:check_budgets", "budgets"),
         ),
-        "passes": "adk_fluent.cost._passes:PASSES",
+        "passes": "adk_fluent.cost._selecting._middleware:PASSES",
         "run_options": Entry(
-            "adk_fluent.cost._run_option:CostOption", "cost", "Print what the model calls cost."
+            "adk_fluent.cost._attribution:CostOption", "cost", "Print what the model calls cost."
         ),
         "price_books": "adk_fluent.cost._prices._books:price_books",
         "middleware": (

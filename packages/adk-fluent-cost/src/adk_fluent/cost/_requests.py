@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
 from contextvars import ContextVar
-from dataclasses import fields, replace
-from functools import lru_cache
-from operator import attrgetter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 from adk_fluent.cost._prices._ids import model_id
-from adk_fluent.protocol import ModelCall, ModelReply, Sink, Usage, estimate_tokens
+from adk_fluent.ir import Ref
+from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Usage, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
+    from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
-    from adk_fluent.protocol import Money, NextModel, PriceBook
+    from adk_fluent.protocol import Money, NextModel, PriceBook, RunCall
+
 
 #: Marks an answer that a budget has given in the model's place: nobody was asked.
 STOPPED: Final = "adk_fluent_stopped"
@@ -27,8 +31,6 @@ _BY_TRAFFIC: Final = {
     "ON_DEMAND_PRIORITY": "priority",
     "PROVISIONED_THROUGHPUT": "provisioned throughput",
 }
-#: All fields of a call but its sink; `replace` takes five times as long.
-_kept: Final = attrgetter(*(each.name for each in fields(ModelCall) if each.name != "sink"))
 _STANDARD: Final = ("", "standard", "unspecified")
 
 
@@ -48,6 +50,45 @@ class Spent(NamedTuple):
     tier: str | None = None
 
 
+class OfRequests(Middleware):
+    """A middleware that has to do with what requests cost, and with whose money that is."""
+
+    adds_tools: Sequence[str] | None = ()
+    _owner: tuple[str, str, str, str] | None = None  # app, user, session, run
+    _resumed: bool = False
+
+    def new(self) -> Self:
+        """Return the instance for one run."""
+        made = copy.copy(self)
+        made._owner = None  # noqa: SLF001  # its own
+        return made
+
+    def refuses_live(self) -> str | None:
+        """Say that a live connection has no requests."""
+        return f"{type(self).__name__} counts what model calls cost, and a live connection is none"
+
+    def begin_run(self, call: RunCall, /) -> None:
+        """Note whose run it is."""
+        self._owner = (call.app_name, call.user_id, call.session_id, call.run)
+        self._resumed = call.resumed
+
+    def begin_part(self, name: str, call: RunCall, /) -> None:
+        """Note whose run it is, too, where this stands around a part of a pipeline."""
+        self.begin_run(call)
+
+
+class _Passing:
+    """Shows the fragments of requests to all that watch them, and sends them on."""
+
+    def __init__(self, forward: Callable[[Any], Awaitable[None]]) -> None:
+        self._forward = forward
+
+    async def __call__(self, fragment: Any) -> None:
+        for each in AROUND.get():
+            each.see(fragment)
+        await self._forward(fragment)
+
+
 class Watched:
     """A request on its way, whose fragments are seen as they pass.
 
@@ -56,33 +97,32 @@ class Watched:
         by: For whom it is watched.
 
     Attributes:
-        call: The call to go on with.
+        call: The request.
         by: For whom it is watched.
+        told: Who else is told what it cost.
+        books: Prices of somebody further in.
         asked: The name of the model that was to be asked.
         model: That of the one that is: a budget inside may put another in its place.
     """
 
-    __slots__ = (
-        *("_around", "_cut", "_last", "_responses", "_said", "_sink"),
-        *("asked", "by", "call", "model"),
-    )
+    told: tuple[Callable[..., None], ...] = ()
+    books: PriceBooks | None = None
+    _cut = False
+    _last: Any = None
+    _responses: Sequence[Any] = ()
 
     def __init__(self, call: ModelCall, by: object) -> None:
+        self.call = call
         self.by = by
-        self.asked: str = requested(call)
-        self.model: str = self.asked
-        self._around = (*AROUND.get(), self)
-        for each in self._around:
+        self.asked = self.model = call.request.model or requested(call)
+        outside = AROUND.get()
+        self._around = (*outside, self)
+        for each in outside:
             each.model = self.model
         self._said: list[Any] = []
-        self._last: Any = None
-        self._responses: Sequence[Any] = ()
-        self._cut = False
-        self._sink = call.sink
-        if call.sink.forward is None:
-            self.call: ModelCall = call
-        else:
-            self.call = ModelCall(*_kept(call), sink=Sink(self._forward, call.sink.emitted))
+        forward = call.sink.forward
+        if forward is not None and not isinstance(forward, _Passing):
+            call.sink.forward = _Passing(forward)
 
     async def send(self, next: NextModel, over: Callable[[Watched], None]) -> ModelReply:
         """Send the request.
@@ -109,7 +149,8 @@ class Watched:
                     pass
         return reply
 
-    async def _forward(self, fragment: Any) -> None:
+    def see(self, fragment: Any) -> None:
+        """Take a fragment in."""
         usage = fragment.usage_metadata
         if usage is not None:  # each repeats the total so far
             self._last = fragment
@@ -117,34 +158,34 @@ class Watched:
             self._said.clear()
         elif fragment.content is not None:  # not counted yet
             self._said.append(fragment.content)
-        self._sink.emitted = True
-        if self._sink.forward is not None:
-            await self._sink.forward(fragment)
 
     def spent(self) -> Spent | None:
         """Return what the request used; None when nobody was asked or it failed at once."""
         responses, request = self._responses, self.call.request
-        said = responses[-1] if responses else self._last
+        said: Any = responses[-1] if responses else self._last
         if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
             return None
-        served: str = getattr(said, "model_version", None) or ""
+        served: str = "" if said is None else said.model_version or ""
         if len(responses) == 1:  # as nearly always
-            usage = Usage.from_genai(responses[0].usage_metadata)
-            if usage is not None and usage.total:
-                return Spent(usage, False, served, _tier(request, responses))
+            told = responses[0].usage_metadata
+            usage = Usage.from_genai(told)
+            if usage is not None and (usage.output or usage.total):
+                plain = getattr(told, "traffic_type", None) is None
+                tier = service_tier(request) if plain else _tier(request, said)
+                return Spent(usage, False, served, tier)
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
         if usage is not None and usage.total:
             more = 0 if responses else estimate_tokens(self._said)
             if more:
                 usage = replace(usage, output=usage.output + more)
-            return Spent(usage, more > 0, served, _tier(request, reported))
+            return Spent(usage, more > 0, served, _tier(request, *reported))
         texts = [each.content for each in responses if each.content is not None] or self._said
         if not texts and not self._cut:
             return None
         output = estimate_tokens(texts)
         usage = Usage(prompt=estimate_tokens(request), output=output)
-        return Spent(usage, estimated=True, served=served, tier=_tier(request, reported))
+        return Spent(usage, estimated=True, served=served, tier=_tier(request, *reported))
 
 
 #: All that are around a request here, the outermost first.
@@ -166,19 +207,14 @@ def requested(call: ModelCall) -> str:
     return getattr(call.request, "model", None) or getattr(call.model, "model", None) or ""
 
 
-def provider_of(call: ModelCall) -> str:
-    """Return who provides a model, in OpenTelemetry's words."""
-    kind = _kind(cast("type[Any]", type(call.model)))
-    prefix = model_id(requested(call)).provider if kind == "litellm" else None
-    return prefix or kind
-
-
-@lru_cache(maxsize=256)
-def _kind(model: type[Any]) -> str:
-    names = {each.__name__ for each in model.__mro__}
+def provider_of(kind: type[Any], name: str) -> str:
+    """Return who provides a model of a class and a name, in OpenTelemetry's words."""
+    names = {each.__name__ for each in kind.__mro__}
     if "Gemini" in names:
         return "gcp.gemini"
-    return "litellm" if "LiteLlm" in names else model.__name__.lower()
+    if "LiteLlm" in names:
+        return model_id(name).provider or "litellm"
+    return kind.__name__.lower()
 
 
 #: What the candidates of the selector that has chosen the model bring as prices of their own.
@@ -229,41 +265,82 @@ def quoted(
         at: When.
         own: What candidates of a selector bring; None is those of the one around this.
     """
-    own = CANDIDATE_PRICES.get() if own is None else own
-    books = books if own is None else books.with_own(own)
-    if not spent.served or spent.served == model:
-        return books.quote(model, spent.usage, at, tier=spent.tier)
-    first: Quote | None = None
-    for name in dict.fromkeys((*_served(model, spent.served), model)):
+    books, first = with_candidates(books, own), None
+    for name in names_of(model, spent.served):
         quote = books.quote(name, spent.usage, at, tier=spent.tier)
         if quote.source:
             return quote
-        first = quote
-    return first if first is not None else books.quote(model, spent.usage, at, tier=spent.tier)
+        first = first or quote
+    return cast("Quote", first)
 
 
-def _served(model: str, served: str) -> tuple[str, ...]:
-    """The names of the model that answered; one by LiteLLM comes without its provider."""
-    if not served:
-        return ()
+def with_candidates(books: PriceBooks, own: PriceBook | None = None) -> PriceBooks:
+    """Return price books with what candidates bring; None is those of the selector around this."""
+    own = CANDIDATE_PRICES.get() if own is None else own
+    return books if own is None else books.with_own(own)
+
+
+def names_of(model: str, served: str) -> Sequence[str]:
+    """Return what a price is asked by: the model that answered, then the one that was asked.
+
+    By LiteLLM, one that answered comes without its provider.
+    """
+    if not served or served == model:
+        return (model,)
     prefix, slash, _ = model.rpartition("/")
-    return (f"{prefix}/{served}", served) if slash and "/" not in served else (served,)
+    full = (f"{prefix}/{served}",) if slash and "/" not in served else ()
+    return (*full, served, model)
 
 
 def service_tier(request: Any) -> str | None:
     """Return the service tier that a request asks for; None is the standard one."""
-    asked: Any = getattr(getattr(request, "config", None), "service_tier", None)
+    asked: Any = getattr(request.config, "service_tier", None)
     if asked is None:
         return None
-    word = str(getattr(asked, "value", asked) or "").lower()
+    word = str(getattr(asked, "value", asked)).lower()
     return None if word in _STANDARD else word
 
 
-def _tier(request: Any, reported: Sequence[Any]) -> str | None:
+def _tier(request: Any, *reported: Any) -> str | None:
     """The tier in which a request was served, as far as that is told."""
     for each in reversed(reported):
         traffic = getattr(each.usage_metadata, "traffic_type", None)
-        word = traffic and _BY_TRAFFIC.get(str(getattr(traffic, "value", traffic)))
-        if word:
+        if traffic is not None and (word := _BY_TRAFFIC.get(getattr(traffic, "value", traffic))):
             return None if word == "standard" else word
     return service_tier(request)
+
+
+class Models:
+    """What names of models and references to them stand for: in each event loop its own.
+
+    Args:
+        given: Names, references, or instances of ADK's BaseLlm.
+    """
+
+    def __init__(self, given: Sequence[Any]) -> None:
+        self._given = tuple(given)
+        self._made: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()
+
+    def __getitem__(self, at: int) -> Any:
+        """Return the model at a place.
+
+        Raises:
+            UsageError: There is none of such a name.
+        """
+        loop = asyncio.get_running_loop()  # clients belong to one
+        made = self._made.setdefault(loop, {})
+        if at not in made:
+            from adk_fluent.backends.adk import resolve_model  # noqa: PLC0415  # imports ADK
+
+            made[at] = resolve_model(self._given[at])
+        return made[at]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Models, (self._given,))
+
+
+def name_of(model: Any) -> str:
+    """Return the name of a model, given as a name, a reference or an instance; "" is none."""
+    value = model.value if isinstance(model, Ref) else model
+    found = value if isinstance(value, str) else getattr(value, "model", "")
+    return found if isinstance(found, str) else ""

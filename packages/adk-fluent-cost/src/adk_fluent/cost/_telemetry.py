@@ -74,11 +74,10 @@ def _current_span() -> Callable[[], Any]:
     return trace.get_current_span
 
 
-def note_on_span(usd: float) -> None:
-    """Add to what the model call cost, on ADK's span of it, if one is open and recorded."""
-    span = _span()
-    if span is None:
-        return
-    attributes: Mapping[str, Any] = span.attributes or {}
-    before = attributes.get("adk_fluent.cost_usd", 0.0)
-    span.set_attribute("adk_fluent.cost_usd", before + usd)
+def charge(usd: float, attributes: Mapping[str, str]) -> None:
+    """Count what a model call cost, and add to that on ADK's span of it, if one is recorded."""
+    _instrument("adk_fluent.llm.cost").add(usd, attributes)
+    if (span := _span()) is not None:
+        before: Mapping[str, Any] = span.attributes or {}
+        usd += before.get("adk_fluent.cost_usd", 0.0)
+        span.set_attribute("adk_fluent.cost_usd", usd)

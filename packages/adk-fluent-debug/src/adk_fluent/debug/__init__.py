@@ -19,17 +19,17 @@ if TYPE_CHECKING:
         ReplayMismatchError,
         UnusedInteractionsError,
     )
-    from adk_fluent.debug._interactions import (
-        Interaction,
-        LLMInteraction,
-        RemoteInteraction,
-        ToolInteraction,
-    )
     from adk_fluent.debug._recorder import Recorder, recorder
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._replayer import ReplayerBackend
     from adk_fluent.debug._replaying import ReplayReport, replay, replay_async
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import (
+        Interaction,
+        LLMInteraction,
+        RecordedRun,
+        RemoteInteraction,
+        ToolInteraction,
+    )
     from adk_fluent.debug._time_travel import TimeTravel
 else:
     _PLACES = {
@@ -38,12 +38,11 @@ else:
             "_diff": "EventChange EventDiff diff_events",
             "_errors": "PipelineMismatchError RecordedError RecordingFileError "
             "ReplayMismatchError UnusedInteractionsError",
-            "_interactions": "Interaction LLMInteraction RemoteInteraction ToolInteraction",
             "_recorder": "Recorder recorder",
             "_recording": "Recording",
             "_replayer": "ReplayerBackend",
             "_replaying": "ReplayReport replay replay_async",
-            "_run": "RecordedRun",
+            "_run": "Interaction LLMInteraction RecordedRun RemoteInteraction ToolInteraction",
             "_time_travel": "TimeTravel",
         }.items()
         for name in names.split()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
@@ -19,14 +20,25 @@ from adk_fluent.extend import json_safe
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from adk_fluent.protocol import RemoteCall
 
 Data = dict[str, Any]
 
 _CONTENT: Final = TypeAdapter(types.Content)
-_TEXT: Final = {"text"}
+#: Of a part of a message: its text, what is set of it, and whether that is the text alone.
+_text_of: Final = attrgetter("text")
+_set_of: Final = attrgetter("__pydantic_fields_set__")
+_is_text: Final = {"text"}.__eq__
+#: What of an answer cannot be changed within, or is copied.
+_PLAIN: Final = frozenset(
+    {
+        *("content", "usage_metadata", "model_version", "partial", "turn_complete"),
+        *("finish_reason", "error_code", "error_message", "interrupted", "avg_logprobs"),
+        *("interaction_id",),
+    }
+)
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
@@ -45,16 +57,8 @@ def load_content(data: Data) -> types.Content:
     return types.Content.model_validate(data)
 
 
-def keep_response(response: Any) -> str:
-    """An answer of a model as JSON."""
-    try:
-        return response.model_dump_json(exclude_none=True)
-    except (PydanticSerializationError, UnicodeError):  # half a character, which Python can write
-        return json.dumps(dump_model(response))
-
-
 def load_response(data: Mapping[str, Any]) -> LlmResponse:
-    """The answer that `keep_response` was given, of its data."""
+    """An answer of its data."""
     return LlmResponse.model_validate(data)
 
 
@@ -63,73 +67,74 @@ def empty_response() -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="")]))
 
 
-class KeptRequest(NamedTuple):
-    """A request as it is now, at a fraction of the cost of its data.
-
-    Attributes:
-        kind: Its type.
-        fields: Its fields, without what is said.
-        config: The fields of its configuration; None where it has none.
-        said: What is said: of each message that is plain text the role and the texts, of another
-            one its JSON.
-    """
-
-    kind: type[Any]
-    fields: Data
-    config: Data | None
-    said: list[tuple[str | None, tuple[str, ...]] | bytes]
+# --- calls of models: what `keep_*` give nobody changes, and `kept_*` make data of it ------------
 
 
-def keep_request(request: Any) -> KeptRequest | Data:
-    """A request as it is now; `load_request` makes of it what `dump_request` would now."""
-    said: list[tuple[str | None, tuple[str, ...]] | bytes] = []
+def keep_request(request: Any) -> Any:
+    """A request as it is now, at a fraction of the cost of its data."""
+    said: list[Any] = []
     try:
         for content in request.contents or ():
-            texts = _texts(content)
-            said.append(_CONTENT.dump_json(content, exclude_none=True) if texts is None else texts)
+            parts = content.parts
+            if parts and all(map(_is_text, map(_set_of, parts))):  # as nearly always
+                said.append((content.role, [*map(_text_of, parts)]))
+            else:
+                said.append(_CONTENT.dump_json(content, exclude_none=True))
     except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
         return dump_request(request)
-    kept: Data = request.__dict__.copy()
-    kept["contents"] = []
-    config = kept["config"]
+    config = request.config
     if config is None:
-        return KeptRequest(type(request), kept, None, said)
+        return request.__class__, request.__dict__.copy(), said, None, None
     settings: Data = config.__dict__.copy()
     if settings["tools"]:
-        settings["tools"] = list(settings["tools"])
-    kept["config"] = type(config)
-    return KeptRequest(type(request), kept, settings, said)
+        settings["tools"] = [*settings["tools"]]
+    return request.__class__, request.__dict__.copy(), said, config.__class__, settings
 
 
-def _texts(content: Any) -> tuple[str | None, tuple[str, ...]] | None:
-    """The role and the texts of a message; None if it is more than text."""
-    parts = content.parts
-    if not parts:
-        return None
-    for part in parts:
-        if part.text is None or (
-            (known := part.__pydantic_fields_set__) != _TEXT
-            and any(name != "text" and getattr(part, name) is not None for name in known)
-        ):
-            return None
-    if len(parts) == 1:  # as nearly always
-        return content.role, (parts[0].text,)
-    return content.role, tuple([part.text for part in parts])
-
-
-def load_request(kept: KeptRequest | Data) -> Data:
-    """A request that was kept, as data."""
-    if not isinstance(kept, KeptRequest):
-        return kept
-    contents = [
-        _CONTENT.validate_json(each)
-        if isinstance(each, bytes)
-        else types.Content(role=each[0], parts=[types.Part(text=text) for text in each[1]])
-        for each in kept.said
+def kept_request(kept: Any) -> Data:
+    """A request that was kept: what `dump_request` would have made of it then."""
+    if isinstance(kept, dict):
+        return cast("Data", kept)
+    said: list[Any]
+    kind, fields, said, kind_of_config, settings = kept
+    config = settings and kind_of_config.model_construct(**settings)
+    contents: list[types.Content] = [
+        _CONTENT.validate_json(each) if isinstance(each, bytes) else _said(*each) for each in said
     ]
-    config = kept.config and kept.fields["config"].model_construct(**kept.config)
-    fields = {**kept.fields, "contents": contents, "config": config}
-    return dump_request(kept.kind.model_construct(**fields))
+    return dump_request(kind.model_construct(**{**fields, "contents": contents, "config": config}))
+
+
+def keep_response(response: Any) -> Any:
+    """An answer of a model as it is now."""
+    content, usage, fields = response.content, response.usage_metadata, response.__dict__
+    if (
+        content is not None
+        and content.parts
+        and len(content.parts) == 1
+        and _is_text(_set_of(content.parts[0]))
+        and all(fields[name] is None for name in response.__pydantic_fields_set__ - _PLAIN)
+    ):
+        counts = None if usage is None else (usage.__class__, usage.__dict__.copy())
+        texts = (content.parts[0].text,)
+        return response.__class__, fields.copy(), counts, content.role, texts
+    try:
+        return response.model_dump_json(exclude_none=True)
+    except (PydanticSerializationError, UnicodeError):  # half a character, which Python can write
+        return json.dumps(dump_model(response))
+
+
+def kept_response(kept: Any) -> Data:
+    """An answer that was kept, as data."""
+    if isinstance(kept, str):
+        return json.loads(kept)
+    kind, fields, counts, *said = kept
+    usage = counts and counts[0].model_construct(**counts[1])
+    made = {**fields, "content": _said(*said), "usage_metadata": usage}
+    return dump_model(kind.model_construct(**made))
+
+
+def _said(role: str | None, texts: Iterable[str]) -> types.Content:
+    return types.Content(role=role, parts=[types.Part(text=each) for each in texts])
 
 
 def dump_request(request: Any) -> Data:
@@ -137,13 +142,9 @@ def dump_request(request: Any) -> Data:
     try:
         data = request_data(request)
     except TypeError:  # a live object in it: what can be shown of the conversation has to do
-        data = {
-            "model": request.model,
-            "contents": [dump_model(each) for each in request.contents or ()],
-            "config": {
-                "system_instruction": str(getattr(request.config, "system_instruction", ""))
-            },
-        }
+        said = [dump_model(each) for each in request.contents or ()]
+        config = {"system_instruction": str(getattr(request.config, "system_instruction", ""))}
+        data = {"model": request.model, "contents": said, "config": config}
     return _told({key: value for key, value in data.items() if value is not None})
 
 
@@ -174,24 +175,11 @@ def state_written(ctx: Any) -> Data:
 
 def dump_actions(actions: Any) -> Data:
     """What stands in EventActions, but for what is not set."""
-    made: Data = {}
-    for name, value in cast("Data", vars(actions)).items():
-        if value is None or (isinstance(value, dict | list) and not value):
-            continue
-        made[name] = value if name == "state_delta" else _dumped(value)
-    if "state_delta" in made:
-        made["state_delta"] = dict(made["state_delta"])
-    return made
-
-
-def _dumped(value: Any) -> Any:
-    if hasattr(value, "model_dump"):
-        return dump_model(value)
-    if isinstance(value, dict):
-        return {str(key): _dumped(each) for key, each in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list | tuple | set):
-        return [_dumped(each) for each in cast("list[Any]", value)]
-    return value
+    return {
+        name: dict(value) if name == "state_delta" else json_safe(value)
+        for name, value in cast("Data", vars(actions)).items()
+        if value not in (None, {}, [])
+    }
 
 
 def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
@@ -200,16 +188,13 @@ def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
     wrote: Data = effects.get("state_delta") or {}
     for key, each in wrote.items():
         context.state[key] = each
-    if not given:
-        return
-    actions = context.actions
     made = EventActions.model_validate(given)
     for name in made.model_fields_set:
         value: Any = getattr(made, name)
         if isinstance(value, dict):
-            getattr(actions, name).update(value)
+            getattr(context.actions, name).update(value)
         else:
-            setattr(actions, name, value)
+            setattr(context.actions, name, value)
 
 
 # --- what agents elsewhere say --------------------------------------------------------------------
@@ -270,22 +255,17 @@ def load_error(data: Mapping[str, Any]) -> Exception:
         found = getattr(found, part, None)
     args, values = data.get("args"), data.get("values")
     if isinstance(found, type) and issubclass(found, Exception) and not issubclass(found, Warning):
-        kind: type[Exception] = found
-        owner: Any = kind  # whose memory layout it has: the first of several bases need not be it
+        owner: Any = found  # whose memory layout it has: the first of several bases need not be it
         while owner.__module__ != "builtins":
             owner = owner.__base__
         try:
-            error: Exception = owner.__new__(kind)
+            error: Exception = owner.__new__(found)
             error.args = tuple(cast("list[Any]", args)) if isinstance(args, list) else ()
             vars(error).update(cast("Data", values) if isinstance(values, dict) else {})
             str(error)
-        except Exception:  # noqa: BLE001  # a class that cannot be made so
-            return _unknown(data)
-        return error
-    return _unknown(data)
-
-
-def _unknown(data: Mapping[str, Any]) -> RecordedError:
+            return error
+        except Exception:  # noqa: BLE001, S110  # a class that cannot be made so
+            pass
     type_name = str(data.get("type", ""))
     return RecordedError(str(data.get("message", "")) or type_name, type_name=type_name)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adk_fluent.cli import FINDINGS, OK, Given, load, note, require_credentials, state_option
-from adk_fluent.debug._compare import counted
-from adk_fluent.debug._diff import diff_events
+from adk_fluent.debug._diff import counted, diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
@@ -23,6 +22,14 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path)
 _LINES = ".jsonl"
+_UNIFIED = click.option(
+    "--unified", is_flag=True, help="Print every difference, as a unified diff."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+
+
+def _say(text: str, data: Any, *, as_json: bool) -> None:
+    click.echo(json.dumps(data) if as_json else text)
 
 
 @click.command()
@@ -36,8 +43,8 @@ _LINES = ".jsonl"
     help="What a call is answered that was not recorded so.",
 )
 @click.option("--live-tools", is_flag=True, help="Run the tools, instead of answering for them.")
-@click.option("--unified", is_flag=True, help="Print every difference, as a unified diff.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@_UNIFIED
+@_JSON
 @click.pass_context
 def replay(
     ctx: click.Context,
@@ -59,24 +66,19 @@ def replay(
     try:
         report = replay_recording(load(target), recording, on_mismatch=on_mismatch, tools=tools)
     except (ReplayMismatchError, PipelineMismatchError) as error:
-        if as_json:
-            click.echo(json.dumps({"ok": False, "error": error.what, "found": error.found}))
-        else:
-            click.echo(str(error))
+        data: Any = {"ok": False, "error": error.what, "found": error.found}
+        _say(str(error), data, as_json=as_json)
         ctx.exit(FINDINGS)
-    if as_json:
-        outcome = {
-            "ok": report.ok,
-            "events": len(report.events),
-            "difference": None if report.diff.first is None else str(report.diff.first),
-            "problems": report.problems,
-            "unused": len(report.unused),
-        }
-        click.echo(json.dumps(outcome))
-    else:
-        click.echo(f"{counted(len(recording.runs), 'run')} replayed: {report.summary}")
-        if unified and report.diff:
-            click.echo(report.diff.unified())
+    data = {
+        "ok": report.ok,
+        "events": len(report.events),
+        "difference": None if report.diff.first is None else str(report.diff.first),
+        "problems": report.problems,
+        "unused": len(report.unused),
+    }
+    text = f"{counted(len(recording.runs), 'run')} replayed: {report.summary}"
+    more = f"\n{report.diff.unified()}" if unified and report.diff else ""
+    _say(text + more, data, as_json=as_json)
     ctx.exit(OK if report.ok else FINDINGS)
 
 
@@ -145,7 +147,7 @@ async def _run(pipeline: Any, message: str, state: dict[str, Any], given: Given)
 @click.argument("file", type=_FILE)
 @click.option("--full", is_flag=True, help="Cut no value off.")
 @click.option("--state-at", type=int, metavar="N", help="Print state after event N alone, as JSON.")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@_JSON
 def show(file: Path, state_at: int | None, *, full: bool, as_json: bool) -> None:
     """Show what recording FILE holds: who did what, when, and what came of it."""
     recording = Recording.load(file)
@@ -161,19 +163,16 @@ def show(file: Path, state_at: int | None, *, full: bool, as_json: bool) -> None
 @click.command("diff")
 @click.argument("before", type=_FILE)
 @click.argument("after", type=_FILE)
-@click.option("--unified", is_flag=True, help="Print every difference, as a unified diff.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@_UNIFIED
+@_JSON
 @click.pass_context
 def diff(ctx: click.Context, before: Path, after: Path, *, unified: bool, as_json: bool) -> None:
     """Show where the events of two recordings differ; exits with 1 if they do."""
     found = diff_events(Recording.load(before).events, Recording.load(after).events)
-    if as_json:
-        lanes = {lane: str(each) for lane, each in found.by_lane.items()}
-        first = None if found.first is None else str(found.first)
-        outcome = {"ok": not found, "events": found.counts, "difference": first, "lanes": lanes}
-        click.echo(json.dumps(outcome))
-    else:
-        click.echo(found.unified() if unified and found else found.summary)
+    lanes = {lane: str(each) for lane, each in found.by_lane.items()}
+    first = None if found.first is None else str(found.first)
+    data = {"ok": not found, "events": found.counts, "difference": first, "lanes": lanes}
+    _say(found.unified() if unified and found else found.summary, data, as_json=as_json)
     ctx.exit(FINDINGS if found else OK)
 
 

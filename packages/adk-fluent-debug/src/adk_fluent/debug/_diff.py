@@ -1,25 +1,126 @@
-"""Where two runs differ, event by event."""
+"""Where two pieces of JSON data differ, and where two runs do, event by event."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from adk_fluent.debug._compare import Missing, counted, first_difference, shown
+from adk_fluent.debug._redaction import REDACTED
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
-from adk_fluent.protocol import asked_key
+from adk_fluent.protocol import AgentEvent, asked_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adk_fluent.protocol import AgentEvent
-
 Data = dict[str, Any]
 
-#: Fields that are others in every run, and tell nothing.
-_PASSING: Final = ("timestamp",)
+_SHOWN: Final = 200  # characters of a value in a message
+_ABSENT: Final = "nothing"
+
+
+class Difference(NamedTuple):
+    """The first place where two pieces of data differ.
+
+    Attributes:
+        path: Where, as ``.contents[0].parts[0].text``.
+        recorded: What one has there.
+        now: What the other has there.
+    """
+
+    path: str
+    recorded: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {shown(self.recorded)} -> {shown(self.now)}"
+
+
+def first_difference(
+    recorded: Any, now: Any, *, empty_is_missing: bool = False
+) -> Difference | None:
+    """The first difference, depth first; what was redacted is like anything.
+
+    Args:
+        recorded: One piece of data.
+        now: The other one.
+        empty_is_missing: An empty mapping or list is the same as none, as in requests, from which
+            what is empty is left out, and in which redaction empties mappings.
+    """
+    todo: list[Difference] = [Difference("", recorded, now)]
+    while todo:
+        place = todo.pop()
+        path, was, has = place
+        if isinstance(was, dict) and isinstance(has, dict):
+            todo += reversed(_rows(path, cast("dict[str, Any]", was), cast("dict[str, Any]", has)))
+        elif isinstance(was, list) and isinstance(has, list):
+            todo += reversed(_items(path, cast("list[Any]", was), cast("list[Any]", has)))
+        elif empty_is_missing and _is_empty(was) and _is_empty(has):
+            continue
+        elif not _fits(was, has):
+            return place
+    return None
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut off where it is long."""
+    if value is Missing:
+        return _ABSENT
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things, in words: ``1 run``, ``2 runs``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+class Missing:
+    """Stands for what is not there."""
+
+
+def _rows(path: str, was: dict[str, Any], has: dict[str, Any]) -> list[Difference]:
+    keys = [*was, *(key for key in has if key not in was)]
+    return [
+        Difference(f"{path}.{key}", was.get(key, Missing), has.get(key, Missing)) for key in keys
+    ]
+
+
+def _items(path: str, was: list[Any], has: list[Any]) -> list[Difference]:
+    pairs = zip_longest(was, has, fillvalue=Missing)
+    return [Difference(f"{path}[{at}]", *pair) for at, pair in enumerate(pairs)]
+
+
+def _is_empty(value: Any) -> bool:
+    return value is Missing or (isinstance(value, dict | list) and not value)
+
+
+def _fits(was: Any, has: Any) -> bool:
+    """Whether two scalars are the same, as far as one can tell of what was redacted."""
+    if was == has:
+        return isinstance(was, bool) is isinstance(has, bool)
+    if was == REDACTED:
+        return has is not Missing
+    is_text = isinstance(was, str) and isinstance(has, str)
+    return is_text and REDACTED in was and _matches(was.split(REDACTED), has)
+
+
+def _matches(pieces: list[str], text: str) -> bool:
+    """Whether a text is these pieces with anything between them."""
+    first, *middle, last = pieces
+    if not (text.startswith(first) and text[len(first) :].endswith(last)):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for each in middle:
+        at = text.find(each, at, end)
+        if at < 0:
+            return False
+        at += len(each)
+    return True
+
+
 _TEMPORARY: Final = "temp:"
 #: Where adk-fluent-cost notes on an event what its calls cost, and when; a replay costs nothing.
 COST: Final = "adk_fluent_cost"
@@ -51,8 +152,8 @@ class EventChange:
         where = f"event {self.index} ({self.lane})"
         if not self.path:
             return f"{where} is {'new' if self.before is None else 'gone'}"
-        before, after = (shown(Missing if v is None else v) for v in (self.before, self.after))
-        return f"{where} differs at {self.path}: {before} -> {after}"
+        before, after = (Missing if v is None else v for v in (self.before, self.after))
+        return f"{where} differs at {Difference(self.path, before, after)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +277,17 @@ class _Names:
 
     def put_in(self, event: Data) -> Data:
         _leave_out(event)
-        for name, kind in (("id", "event"), ("invocation_id", "invocation")):
-            if name in event:
-                event[name] = self._of(kind, event[name])
         metadata: Data = event.get("metadata") or {}
-        if "run" in metadata:
-            metadata["run"] = self._of("run", metadata["run"])
+        for holder, name, kind in (
+            (event, "id", "event"),
+            (event, "invocation_id", "invocation"),
+            (metadata, "run", "run"),
+            *((each, "call_id", "call") for each in event.get("tool_calls", ())),
+            *((each, "call_id", "call") for each in event.get("tool_responses", ())),
+            *((each, "id", "call") for each in event.get("pending", ())),
+        ):
+            if name in holder:
+                holder[name] = self._of(kind, holder[name])
         wrote: Data = event.get("state_delta") or {}
         if any(key.startswith(OURS) for key in wrote):
             event["state_delta"] = {
@@ -189,18 +295,11 @@ class _Names:
                 for key, value in wrote.items()
             }
         if event.get("attempt"):
-            event["attempt"] = ".".join(
-                self._of("attempt", each) or "" for each in event["attempt"].split(".")
-            )
+            ids = event["attempt"].split(".")
+            event["attempt"] = ".".join(self._of("attempt", each) or "" for each in ids)
         if "discarded" in event:
             event["discarded"] = [self._of("attempt", each) for each in event["discarded"]]
-        for name in ("tool_calls", "tool_responses"):
-            for each in event.get(name, ()):
-                each["call_id"] = self._of("call", each.get("call_id"))
-        for each in event.get("pending", ()):
-            each["id"] = self._of("call", each.get("id"))
-        asked: Data | None = metadata.get("requested_tool_confirmations")
-        if isinstance(asked, dict):
+        if asked := metadata.get("requested_tool_confirmations"):
             metadata["requested_tool_confirmations"] = {
                 self._of("call", key) or "": each for key, each in asked.items()
             }
@@ -209,8 +308,7 @@ class _Names:
 
 def _leave_out(event: Data) -> None:
     """Take out of an event what tells nothing of the run."""
-    for name in _PASSING:
-        event.pop(name, None)
+    event.pop("timestamp", None)
     wrote: Data = event.get("state_delta") or {}
     if any(key.startswith(_TEMPORARY) for key in wrote):  # as a session keeps it
         event["state_delta"] = {k: v for k, v in wrote.items() if not k.startswith(_TEMPORARY)}
@@ -252,8 +350,6 @@ def _lines(events: Sequence[AgentEvent]) -> tuple[str, ...]:
 
 
 def _listed(events: Any) -> list[AgentEvent]:
-    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
-
     if isinstance(events, str | bytes | dict) or not hasattr(events, "__iter__"):
         raise UsageError("diff_events takes two lists of events", found=describe(events))
     made: list[Any] = list(events)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.errors import BuildError, Details, RunError, UsageError
+from adk_fluent.errors import DataFileError, Details, RunError, UsageError
 
 if TYPE_CHECKING:
     from typing import Unpack
 
 
-class RecordingFileError(BuildError, OSError):
+def log_warning(text: str, *args: object) -> None:
+    """Log a warning; logging is slow to import."""
+    from adk_fluent.extend import LOG  # noqa: PLC0415  # see above
+
+    LOG.warning(text, *args)
+
+
+class RecordingFileError(DataFileError):
     """A file of a recording cannot be read or written.
 
     Cause: it is missing, truncated, no recording, of a newer version, or the disk is full.
@@ -18,18 +25,11 @@ class RecordingFileError(BuildError, OSError):
 
     Attributes:
         path: The file.
+        line: The line of a file of lines, counted from 1; None if unknown.
         field: The field, as ``runs[0].tape[3]``; empty if unknown.
     """
 
     code = "ADKF950"
-
-    def __init__(
-        self, what: str, *, path: str, field: str = "", **details: Unpack[Details]
-    ) -> None:
-        self.path = path
-        self.field = field
-        details.setdefault("location", f"{path} ({field})" if field else path)
-        super().__init__(what, **details)
 
 
 class ReplayMismatchError(RunError, LookupError):
@@ -64,7 +64,12 @@ class ReplayMismatchError(RunError, LookupError):
         self.path = path
         self.recorded = recorded
         self.now = now
+        details.setdefault("node", agent)
+        details.setdefault("help", _HELP)
         super().__init__(what, **details)
+
+
+_HELP: Final = "record again if the change is meant, or replay with on_mismatch='live'"
 
 
 class PipelineMismatchError(UsageError):

@@ -1,33 +1,166 @@
-"""The file of a recording: how it is written, and what is refused."""
+"""The file of a recording: what is refused, how it is written, and line by line."""
 
 from __future__ import annotations
 
 import json
 import os
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from functools import cache
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._shape import check_shape
+from adk_fluent.debug._errors import RecordingFileError, log_warning
+from adk_fluent.debug._redaction import forms_of, without_content
 from adk_fluent.extend import describe
+from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from pathlib import Path
 
-FORMAT: Final = "adk-fluent-recording"
-VERSION: Final = 1
+    from adk_fluent.debug._redaction import Redaction
 
 Data = dict[str, Any]
 
+#: A type; a list of one shape; a tuple of one, for a list of as many; or the shapes of what may
+#: stand under some keys. It must stand there if the key ends with an exclamation mark, and may be
+#: null if it ends with a question mark.
+Shape = type | list[Any] | tuple[Any, ...] | dict[str, Any]
+
+
+class Time(float):
+    """Milliseconds since a run began, or seconds since 1970."""
+
+
+_MOST: Final = 1e15  # of a `Time`
+
+_CONTENT: Final[Shape] = {
+    "role?": str,
+    "parts?": [
+        {"text?": str, "function_call?": {"args?": dict}, "function_response?": {"response?": dict}}
+    ],
+}
+_ANSWER: Final[Shape] = {
+    "content?": _CONTENT,
+    "usage_metadata?": {
+        f"{name}_token_count?": int
+        for name in ("prompt", "cached_content", "candidates", "thoughts", "tool_use_prompt")
+    },
+}
+_ERROR: Final[Shape] = {"type": str, "message": str}
+_EVENT: Final[Shape] = {
+    "author!": str,
+    **dict.fromkeys(("id", "invocation_id"), str),
+    **dict.fromkeys(("branch?", "path?", "node?", "attempt?", "content?", "transfer_to?"), str),
+    **dict.fromkeys(("is_final", "is_partial", "escalate", "end_of_agent"), bool),
+    **dict.fromkeys(("state_delta", "artifact_delta", "custom_metadata"), dict),
+    "timestamp": Time,
+    "discarded": [str],
+    "tool_calls": [{"tool_name!": str, "call_id?": str, "args": dict}],
+    "tool_responses": [{"tool_name!": str, "call_id?": str}],
+    "pending": [{"id!": str, "name": str, "message": str}],
+    "metadata": {"run": str, "requested_tool_confirmations": dict},
+    "error?": {"code!": str, "message": str},
+    "usage?": dict,
+}
+#: What an entry of a tape may be, by the key that only it has; and what else must stand in it.
+_KINDS: Final[dict[str, Data]] = {
+    "event": {"event": _EVENT},
+    "model_call": {"model_call": int, "agent!": str},
+    "chunk_of": {"chunk_of": int, "response!": _ANSWER},
+    "reply_of": {"reply_of": int},
+    "tool_call": {"tool_call": int, "agent!": str, "tool!": str},
+    "result_of": {"result_of": int},
+    "remote_call": {"remote_call": int, "agent!": str},
+    "handed_in": {"handed_in": str, "node!": str},
+    "branch_end": {"branch_end": str, "node!": str},
+    "expired": {"expired": str, "node!": str},
+}
+_ENTRY: Final[Data] = {
+    "t": Time,
+    "branch?": str,
+    "within": int,
+    "model": str,
+    "request": {"contents": [_CONTENT], "config": dict},
+    "responses": [_ANSWER],
+    "args": dict,
+    "effects": {"state_delta": dict},
+    "error": _ERROR,
+}
+_FILE: Final[Shape] = {
+    "metadata!": {"recorded_at": str, "versions": dict, "capture_content": bool},
+    "runs!": [
+        {
+            "tape!": [dict],
+            "status": str,
+            "session_id": str,
+            "state?": dict,
+            "history": [dict],
+            "answers": [dict],
+            "message?": _CONTENT,
+            "error": _ERROR,
+            "pipeline": {"hash": str, "nodes": [(str, str, str)]},
+            "spans": [{"start": Time, "end": Time}],
+        }
+    ],
+}
+
+
+def _schema(shape: Shape) -> Any:
+    """A shape as pydantic's core checks it."""
+    from pydantic_core import core_schema as core  # noqa: PLC0415  # slow to import
+
+    if isinstance(shape, dict):
+        fields: dict[str, Any] = {}
+        for key, inner in shape.items():
+            made = _schema(inner)
+            fields[key.rstrip("!?")] = core.typed_dict_field(
+                core.nullable_schema(made) if key.endswith("?") else made, required=key[-1] == "!"
+            )
+        return core.typed_dict_schema(fields, extra_behavior="ignore")
+    if isinstance(shape, list | tuple):
+        count = len(shape) if isinstance(shape, tuple) else None
+        return core.list_schema(_schema(shape[0]), min_length=count, max_length=count, strict=True)
+    if shape is Time:
+        return core.float_schema(ge=-_MOST, le=_MOST, allow_inf_nan=False, strict=True)
+    if shape in {int, bool}:
+        return core.int_schema(strict=True) if shape is int else core.bool_schema(strict=True)
+    return core.is_instance_schema(shape)  # half a character may stand in a text
+
+
+@cache
+def _validator(kind: str) -> Any:
+    """What checks an entry of a kind, or else a whole file."""
+    from pydantic_core import SchemaValidator  # noqa: PLC0415  # the same
+
+    return SchemaValidator(_schema(_ENTRY | _KINDS[kind] if kind else _FILE))
+
+
+def _check(value: Any, kind: str, path: str, here: str = "") -> None:
+    from pydantic_core import ValidationError  # noqa: PLC0415  # the same
+
+    try:
+        _validator(kind).validate_python(value)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        steps = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault["loc"])
+        place = "".join(steps)
+        field = f"{here}{place}".lstrip(".")
+        raise RecordingFileError(
+            f"{field.rpartition('.')[2]!r} does not fit: {fault['msg']}",
+            path=path,
+            field=field,
+            found=describe(fault["input"]),
+        ) from error
+
+
+FORMAT: Final = "adk-fluent-recording"
+VERSION: Final = 1
+
 
 @contextmanager
-def writing(file: Path, what: str = "recording") -> Generator[None]:
+def writing(file: Path) -> Generator[None]:
     """Make the folders of a file that is written inside, and say it where that fails.
-
-    Args:
-        file: The file.
-        what: What errors call it.
 
     Raises:
         RecordingFileError: It cannot be written.
@@ -37,7 +170,7 @@ def writing(file: Path, what: str = "recording") -> Generator[None]:
         yield
     except OSError as error:
         raise RecordingFileError(
-            f"the {what} cannot be written",
+            "the file cannot be written",
             path=str(file),
             found=error.strerror or type(error).__name__,
             help="nothing was written; choose another place, or make room",
@@ -45,22 +178,18 @@ def writing(file: Path, what: str = "recording") -> Generator[None]:
 
 
 def write(file: Path, text: str) -> None:
-    """Write beside the file, and put it in its place when it is whole and on the disk."""
-    import tempfile  # noqa: PLC0415  # slow to import, and seldom needed
-    from pathlib import Path  # noqa: PLC0415  # the same
+    """Write a file, which is replaced once all of it is on the disk; missing folders are made.
 
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
-    try:
-        # half a character stands in JSON as it stands behind a backslash
-        with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as out:  # noqa: PTH123  # a descriptor
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(name).replace(file)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    Raises:
+        RecordingFileError: It cannot be written.
+    """
+    from adk_fluent.extend import DataFile  # noqa: PLC0415  # slow to import
+
+    class RecordingFile(DataFile):
+        kind = RecordingFileError
+
+    # half a character stands in JSON as it stands behind a backslash
+    RecordingFile.write(file, [text.encode("utf-8", "backslashreplace").decode()])
 
 
 def checksum(body: Mapping[str, Any]) -> str:
@@ -113,21 +242,24 @@ def check(data: Any, path: str) -> None:
             field="version",
             help="pip install --upgrade adk-fluent-debug" if newer else "record again",
         )
-    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
-
-    check_shape(cast("Data", data), path)
+    _check(data, "", path)
     for number, run in enumerate(cast("Data", data)["runs"]):
         for at, entry in enumerate(run["tape"]):
-            if "event" in entry:
-                try:
+            here = f"runs[{number}].tape[{at}]"
+            kind = next((each for each in _KINDS if each in entry), None)
+            if kind is None:
+                found = f"keys {', '.join(entry)}"
+                raise RecordingFileError(
+                    "this is no entry of a tape", path=path, field=here, found=found
+                )
+            _check(entry, kind, path, here)
+            try:
+                if kind == "event":
                     AgentEvent.from_dict(entry["event"])
-                except TypeError as error:
-                    raise RecordingFileError(
-                        "this is no event",
-                        path=path,
-                        field=f"runs[{number}].tape[{at}].event",
-                        found=str(error),
-                    ) from error
+            except TypeError as error:
+                raise RecordingFileError(
+                    "this is no event", path=path, field=f"{here}.event", found=str(error)
+                ) from error
 
 
 # --- files of lines ------------------------------------------------------------------------------
@@ -157,12 +289,10 @@ def unstreamed(text: str, path: str) -> Data:
             _read(runs, json.loads(line))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise RecordingFileError(
-                "this is no line of a recording", path=path, field=f"line {number}"
+                "this is no line of a recording", path=path, line=number
             ) from error
     if lines and lines[-1]:
-        from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
-        LOG.warning("%s was cut off in its last line, which is left out", path)
+        log_warning("%s was cut off in its last line, which is left out", path)
     return {**made, "runs": runs}
 
 
@@ -176,3 +306,108 @@ def _read(runs: list[Data], line: Data) -> None:
         runs[number]["tape"].append(line["entry"])
     else:
         runs[number] = {**line["known"], "tape": runs[number]["tape"]}
+
+
+_NO_TAPE: Final[Data] = {"tape": []}
+
+
+class Stream:
+    """Appends what is recorded to a file of lines, each of them JSON.
+
+    At any moment the file holds what could be saved then: where something turns out to be a
+    credential that stands in earlier lines, they are written anew, or cut off where there is no
+    room for that. What the file system refuses while a run goes on is logged, and nothing more is
+    written.
+
+    Args:
+        file: The file; it is written over.
+        metadata: What is known of all runs.
+        redaction: What is taken out.
+
+    Raises:
+        RecordingFileError: The file cannot be written.
+    """
+
+    def __init__(self, file: Path, metadata: Mapping[str, Any], redaction: Redaction) -> None:
+        self._file = file
+        self._redaction = redaction
+        self._captures = metadata["capture_content"]
+        self._secrets: set[str] = set()
+        self._is_over = False
+        head = {"format": FORMAT, "version": VERSION, "lines": True, "metadata": dict(metadata)}
+        with writing(file):
+            self._put([head], mode="w")
+
+    def add(self, number: int, part: Data) -> None:
+        """Append a part of a run.
+
+        Args:
+            number: Which run.
+            part: What is known of the run, and in ``tape`` what has happened since.
+        """
+        new = self._redaction.secrets_of(part) - self._secrets
+        self._secrets |= new
+        clean = self._clean(part)
+        tape = clean.pop("tape")
+        lines: list[Data] = [{"run": number, "entry": each} for each in tape]
+        if clean:
+            lines.insert(0, {"run": number, "known": clean})
+        try:
+            if new:
+                self._take_out(new)
+            if not self._is_over:
+                self._put(lines)
+        except OSError as error:
+            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
+
+            why = getattr(error.__cause__, "strerror", None) or error.strerror or error
+            LOG.error("the recording in %s ends here: %s", self._file, why)
+            self._is_over = True
+
+    def _clean(self, part: Data) -> Data:
+        clean = self._redaction.scrub_run(part, self._secrets)
+        return clean if self._captures else without_content(clean)
+
+    def _take_out(self, new: set[str]) -> None:
+        """Take what has turned out to be a credential out of the lines that are written."""
+        text = self._file.read_text("utf-8")
+        # in the file each of its forms stands as JSON writes it
+        if not any(form in text for each in forms_of(new) for form in forms_of([each])):
+            return
+        head, *lines = text.splitlines()
+        made = [head, *map(self._cleaned_line, lines)]
+        try:
+            write(self._file, "\n".join((*made, "")))
+        except OSError:  # what must not stay there goes with all that follows it
+            pairs = zip(made, (head, *lines), strict=True)
+            kept = takewhile(lambda pair: pair[0] == pair[1], pairs)
+            os.truncate(self._file, sum(len(f"{line}\n".encode()) for line, _ in kept))
+            raise
+
+    def _cleaned_line(self, line: str) -> str:
+        data: Data = json.loads(line)
+        if "entry" in data:
+            data["entry"] = self._clean({"tape": [data["entry"]]})["tape"][0]
+        else:
+            data["known"] = self._clean({**data["known"], **_NO_TAPE})
+            del data["known"]["tape"]
+        return _line(data)
+
+    def _put(self, lines: list[Data], mode: Literal["a", "w"] = "a") -> None:
+        # opened each time: nobody says when the last run was recorded; half a character stands in
+        # JSON as it stands behind a backslash
+        whole = 0
+        try:
+            with self._file.open(
+                mode, encoding="utf-8", errors="backslashreplace", newline="\n"
+            ) as out:
+                whole = out.tell()
+                out.write("".join(f"{_line(each)}\n" for each in lines))
+        except OSError:
+            with suppress(OSError):
+                os.truncate(self._file, whole)
+            raise
+
+
+def _line(data: Data) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

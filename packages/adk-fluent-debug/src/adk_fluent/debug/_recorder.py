@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._content import mapped, payloads, without_content
+from adk_fluent.debug._errors import log_warning
 from adk_fluent.debug._recording import Recording
-from adk_fluent.debug._redaction import Redact, Redaction
+from adk_fluent.debug._redaction import Redact, Redaction, without_content
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
@@ -19,11 +18,10 @@ from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
     from typing import Self
 
+    from adk_fluent.debug._file import Stream
     from adk_fluent.debug._run_recorder import RunRecorder
-    from adk_fluent.debug._stream import Stream
 
 Data = dict[str, Any]
 
@@ -95,7 +93,7 @@ class Recorder(Middleware):
         self._file = stream
         self._stream: Stream | None = None
         self._runs: list[RunRecorder] = []
-        self._blocks: list[AbstractContextManager[None]] = []
+        self._blocks: list[ExitStack] = []
         self._built: tuple[tuple[Any, ...], Recording] | None = None
 
     def __enter__(self) -> Self:
@@ -103,36 +101,24 @@ class Recorder(Middleware):
         from adk_fluent.extend import middleware_everywhere  # noqa: PLC0415  # slow to import
 
         self._attach()
-        block = middleware_everywhere(self)
-        block.__enter__()
-        self._blocks.append(block)
+        self._blocks.append(ExitStack())
+        self._blocks[-1].enter_context(middleware_everywhere(self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Record no further runs; that there were none is logged."""
-        self._blocks.pop().__exit__(kind, error, trace)
-        if not self._runs and error is None:
-            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
-            LOG.warning("no run was recorded in this block: %s", _OTHERS)
+        self._blocks.pop().close()
+        if not self._runs and error[0] is None:
+            log_warning("no run was recorded in this block: %s", _OTHERS)
 
     def new(self) -> Any:
         """What records one run; runs that a recorded tool starts are part of its call."""
-        from adk_fluent.debug._run_recorder import (  # noqa: PLC0415  # it imports asyncio
-            RunRecorder,
-            SpanRecorder,
-            is_within,
-        )
+        from adk_fluent.debug import _run_recorder as made  # noqa: PLC0415  # ADK, when it is used
 
         self._attach()
-        if is_within(self):
+        if made.is_within(self):
             return Middleware()
-        return (SpanRecorder if self.spans else RunRecorder)(self)
+        return made.SpanRecorder(self) if self.spans else made.RunRecorder(self)
 
     def _attach(self) -> None:
         if self.spans:
@@ -154,14 +140,9 @@ class Recorder(Middleware):
         if self._file is not None and self._stream is None:
             from pathlib import Path  # noqa: PLC0415  # slow to import, and seldom needed
 
-            from adk_fluent.debug._stream import Stream  # noqa: PLC0415  # the same
+            from adk_fluent.debug._file import Stream  # noqa: PLC0415  # the same
 
-            self._stream = Stream(
-                Path(self._file),
-                self._metadata(),
-                self.redaction,
-                capture_content=self.capture_content,
-            )
+            self._stream = Stream(Path(self._file), self._metadata(), self.redaction)
         run.number = len(self._runs)
         self._runs.append(run)
         self.went_on(run)
@@ -210,20 +191,12 @@ class Recorder(Middleware):
                 )
         self.recording.save(path)
 
-    def _scrubbed(self, secrets: set[str], part: Any) -> Any:
-        return self.redaction.scrub(part, secrets)
-
     def _build(self) -> Recording:
         raw = [each.data() for each in self._runs]
-        secrets: set[str] = set()
-        for run in raw:
-            for part in payloads(run):
-                secrets |= self.redaction.secrets(part)
-        runs: list[RecordedRun] = []
-        for run in raw:
-            clean = mapped(run, partial(self._scrubbed, secrets))
-            runs.append(RecordedRun(clean if self.capture_content else without_content(clean)))
-        return Recording(runs, self._metadata())
+        secrets = {each for run in raw for each in self.redaction.secrets_of(run)}
+        clean = (self.redaction.scrub_run(each, secrets) for each in raw)
+        runs = clean if self.capture_content else map(without_content, clean)
+        return Recording([*map(RecordedRun, runs)], self._metadata())
 
     def _metadata(self) -> Data:
         return {

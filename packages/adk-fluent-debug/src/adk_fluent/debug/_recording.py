@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import json
+import keyword
+import os
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._compare import counted
-from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._file import (
-    FORMAT,
-    VERSION,
-    check,
-    checksum,
-    decoded,
-    is_cut_off,
-    is_stream,
-    unstreamed,
-    write,
-    writing,
-)
+from adk_fluent.debug import _file
+from adk_fluent.debug._diff import counted
+from adk_fluent.debug._errors import RecordingFileError, log_warning
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
-    from adk_fluent.debug._interactions import LLMInteraction, RemoteInteraction, ToolInteraction
+    from adk_fluent.debug._run import LLMInteraction, RemoteInteraction, ToolInteraction
     from adk_fluent.protocol import AgentEvent
 
-_ADK_FILE: Final = "generated-recordings.yaml"
-
 Data = dict[str, Any]
+
+_ADK_FILE: Final = "generated-recordings.yaml"
 
 
 class Recording:
@@ -138,18 +128,18 @@ class Recording:
             RecordingFileError: The file cannot be written.
         """
         file = _path(path)
-        _write(file, self.to_json())
+        _file.write(file, self.to_json())
         self.path = file
 
     def to_json(self) -> str:
         """What stands in its file."""
         body: Data = {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": _file.FORMAT,
+            "version": _file.VERSION,
             "metadata": self.metadata,
             "runs": [run.data for run in self.runs],
         }
-        head = {"format": FORMAT, "version": VERSION, "checksum": checksum(body)}
+        head = {"format": _file.FORMAT, "version": _file.VERSION, "checksum": _file.checksum(body)}
         return json.dumps({**head, **body}, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -164,7 +154,7 @@ class Recording:
         """
         file = _path(path)
         try:
-            text = decoded(file.read_bytes())
+            text = _file.decoded(file.read_bytes())
         except (OSError, UnicodeDecodeError) as error:
             found = getattr(error, "strerror", None) or "it is not UTF-8"
             raise RecordingFileError(
@@ -186,25 +176,23 @@ class Recording:
             RecordingFileError: It is no recording, or of a newer version.
         """
         try:
-            data: Any = unstreamed(text, path) if is_stream(text) else json.loads(text)
+            data: Any = _file.unstreamed(text, path) if _file.is_stream(text) else json.loads(text)
         except RecordingFileError:
             raise
         except (ValueError, RecursionError) as error:
-            whole = "it ends too early" if is_cut_off(text, error) else str(error)
+            whole = "it ends too early" if _file.is_cut_off(text, error) else str(error)
             raise RecordingFileError(
                 "this is no recording: it is not JSON",
                 path=path,
                 found=whole,
                 help="take a file that Recorder.save(...) has written",
             ) from error
-        check(data, path)
+        _file.check(data, path)
         made = cls([RecordedRun(each) for each in data["runs"]], data["metadata"])
         body = {key: value for key, value in data.items() if key != "checksum"}
-        made.edited = not is_stream(text) and data.get("checksum") != checksum(body)
+        made.edited = not _file.is_stream(text) and data.get("checksum") != _file.checksum(body)
         if made.edited:
-            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
-            LOG.warning("%s was edited after it was recorded: its checksum does not fit", path)
+            log_warning("%s was edited since it was recorded: its checksum does not fit", path)
         return made
 
     def to_adk_recordings(self, path: str | os.PathLike[str]) -> Path:
@@ -224,11 +212,7 @@ class Recording:
             RecordingFileError: The file cannot be written, or a call has no place in it.
             UsageError: The recording holds no content.
         """
-        if not self.captures_content:
-            raise UsageError(
-                "this recording cannot be written as one of ADK's: it holds no content",
-                help="record with Recorder(capture_content=True)",
-            )
+        check_content(self, "written as one of ADK's")
         from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
 
         file = _path(path)
@@ -284,7 +268,7 @@ class Recording:
                 help="Recording.load(path) reads a file",
             )
         file = _path(path)
-        _write(file, html_page(self, against))
+        _file.write(file, html_page(self, against))
         return file
 
     def to_pytest(
@@ -305,21 +289,29 @@ class Recording:
                 events.
             RecordingFileError: The file cannot be written.
         """
-        from adk_fluent.debug import _to_pytest  # noqa: PLC0415  # seldom needed
-
-        _to_pytest.check_test(target, name)
-        if not self.captures_content:
-            raise UsageError(
-                "this recording cannot be replayed: it holds no content",
-                help="record with Recorder(capture_content=True)",
-            )
+        _check_test(target, name)
+        check_content(self, "replayed")
         check_has_events(self)
         file = _path(path)
         if self.path is None:
             self.save(file.with_suffix(".json"))
         assert self.path is not None  # noqa: S101  # just saved
-        _to_pytest.write_test(file, target, name, self.path)
+        _write_test(file, target, name, self.path)
         return file
+
+
+def check_content(recording: Recording, use: str) -> None:
+    """Refuse a recording that cannot be used because it holds no content.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if not recording.captures_content:
+        raise UsageError(
+            f"this recording cannot be {use}: it holds no content",
+            found="it was recorded with capture_content=False",
+            help="record with Recorder(capture_content=True)",
+        )
 
 
 def check_has_events(recording: Recording) -> None:
@@ -335,12 +327,65 @@ def check_has_events(recording: Recording) -> None:
         )
 
 
-def _write(file: Path, text: str) -> None:
-    with writing(file):
-        write(file, text)
-
-
 def _path(path: str | os.PathLike[str]) -> Path:
     from pathlib import Path  # noqa: PLC0415  # slow to import
 
     return Path(path)
+
+
+_TEST: Final = '''\
+"""Replays {file}: no model is asked, and no tool runs."""
+
+from pathlib import Path
+
+from adk_fluent.cli import load
+from adk_fluent.debug import Recording, replay
+
+HERE = Path(__file__).parent
+
+
+def {name}() -> None:
+    recording = Recording.load(HERE / {file!r})
+    report = replay(load({target}), recording)
+    assert report.ok, report.summary
+'''
+
+
+def _check_test(target: str, name: str) -> None:
+    """Refuse a test that pytest could not collect, or that could not find its pipeline.
+
+    Raises:
+        UsageError: The target or the name is of no use.
+    """
+    if not name.isidentifier() or keyword.iskeyword(name) or not name.startswith("test"):
+        raise UsageError(
+            "to_pytest(name=...) takes a name that pytest collects",
+            found=repr(name),
+            help="such as test_refund",
+        )
+    source, _, attribute = target.rpartition(":")
+    if not source or not attribute:
+        raise UsageError(
+            "to_pytest(target=...) takes module:attribute or path.py:attribute", found=repr(target)
+        )
+
+
+def _write_test(file: Path, target: str, name: str, recording: Path) -> None:
+    """Write the test.
+
+    Raises:
+        RecordingFileError: The file cannot be written.
+    """
+    source, _, attribute = target.rpartition(":")
+    loaded = repr(target)
+    if source.endswith(".py"):
+        loaded = f'f"{{HERE / {_relative(_path(source), file.parent)!r}}}:{attribute}"'
+    beside = _relative(recording, file.parent)
+    _file.write(file, _TEST.format(file=beside, name=name, target=loaded))
+
+
+def _relative(path: Path, start: Path) -> str:
+    try:
+        return _path(os.path.relpath(path, start)).as_posix()
+    except ValueError:  # on another drive
+        return path.resolve().as_posix()

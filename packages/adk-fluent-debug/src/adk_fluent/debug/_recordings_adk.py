@@ -12,7 +12,7 @@ from google.genai import types
 from pydantic import ValidationError
 
 from adk_fluent.debug._adk import dump_model, dump_request
-from adk_fluent.debug._compare import counted
+from adk_fluent.debug._diff import counted
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._file import FORMAT, VERSION, check, writing
 from adk_fluent.extend import LOG

@@ -6,11 +6,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from adk_fluent.debug._run import LEFT_OUT
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Data = dict[str, Any]
 
 #: Stands in the place of what was taken out.
 REDACTED: Final = "[redacted]"
@@ -123,6 +129,17 @@ class Redaction:
         """The data without credentials and these secrets, as the user's function has it."""
         known = _any_of(secrets)
         return self._scrubbed(self.own(data), known, "")
+
+    def secrets_of(self, run: Mapping[str, Any]) -> set[str]:
+        """The `secrets` in everything of a run that may hold what nobody may see."""
+        found: set[str] = set()
+        mapped(run, lambda part: found.update(self.secrets(part)) or part)
+        return found
+
+    def scrub_run(self, run: Mapping[str, Any], secrets: Iterable[str]) -> Data:
+        """A run without credentials and these secrets; see `scrub`."""
+        known = _any_of(secrets)
+        return mapped(run, lambda part: self._scrubbed(self.own(part), known, ""))
 
     def _scrubbed(self, data: Any, known: re.Pattern[str] | None, inside: str) -> Any:
         if isinstance(data, str):
@@ -267,3 +284,71 @@ def _gone(before: Any, after: Any) -> Iterator[str]:
                 todo.extend(zip(first, second, strict=True))
         elif was != now and not isinstance(now, str):
             yield from _leaves(was)
+
+
+#: What of an entry, and of a run, may hold what nobody may see; the rest is ours.
+_OF_ENTRIES: Final = ("request", "response", "responses", "args", "result", "effects", "error")
+_OF_RUNS: Final = ("message", "state", "history", "answers", "error", "spans")
+_OF_SPANS: Final = ("name", "agent", "span_id", "parent_id", "trace_id", "start", "end", "status")
+_OF_EVENTS: Final = frozenset(
+    {"author", "branch", "path", "node", "attempt", "id", "invocation_id", "timestamp", "usage"}
+)
+_OF_BARE_EVENTS: Final = _OF_EVENTS | {
+    *("is_final", "is_partial", "transfer_to", "escalate", "discarded", "end_of_agent"),
+    "artifact_delta",
+}
+_FIGURES: Final = ("usage_metadata", "finish_reason", "model_version", "error_code")
+
+
+def mapped(run: Mapping[str, Any], change: Callable[[Any], Any]) -> Data:
+    """A run with what is not ours in it changed."""
+    made = {key: change(each) if key in _OF_RUNS else each for key, each in run.items()}
+    made["tape"] = [_mapped_entry(entry, change) for entry in run["tape"]]
+    return made
+
+
+def _mapped_entry(entry: Data, change: Callable[[Any], Any]) -> Data:
+    if "event" in entry:
+        event: Data = entry["event"]
+        theirs = change({key: each for key, each in event.items() if key not in _OF_EVENTS})
+        ours = {key: each for key, each in event.items() if key in _OF_EVENTS}
+        return {**entry, "event": {**ours, **theirs}}
+    return {key: change(each) if key in _OF_ENTRIES else each for key, each in entry.items()}
+
+
+def without_content(run: Data) -> Data:
+    """A run with nothing in it that anybody has said, or written to state."""
+    made = {key: each for key, each in run.items() if key not in _OF_RUNS}
+    if "spans" in run:
+        made["spans"] = [_picked(each, _OF_SPANS) for each in run["spans"]]
+    made["tape"] = [
+        {
+            key: _BARE[key](each) if key in _BARE else each
+            for key, each in entry.items()
+            if key in _BARE or key not in _OF_ENTRIES
+        }
+        for entry in run["tape"]
+    ]
+    return made
+
+
+def _picked(data: Data, names: Iterable[str]) -> Data:
+    return {key: data[key] for key in names if key in data}
+
+
+def _bare_event(event: Data) -> Data:
+    made = {key: each for key, each in event.items() if key in _OF_BARE_EVENTS}
+    if "state_delta" in event:
+        made["state_delta"] = dict.fromkeys(event["state_delta"], LEFT_OUT)
+    for name in event.keys() & {"tool_calls", "tool_responses"}:
+        made[name] = [_picked(each, ("tool_name", "call_id")) for each in event[name]]
+    return made
+
+
+#: What is left of what may stand in an entry.
+_BARE: Final[dict[str, Callable[[Any], Any]]] = {
+    "responses": lambda many: [_picked(each, _FIGURES) for each in many],
+    "response": lambda _: {"partial": True},
+    "error": lambda error: {"type": error.get("type", ""), "message": LEFT_OUT},
+    "event": _bare_event,
+}

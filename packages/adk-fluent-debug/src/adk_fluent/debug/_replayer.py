@@ -6,39 +6,31 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack, aclosing
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from adk_fluent.debug._compare import counted
-from adk_fluent.debug._errors import UnusedInteractionsError
+from adk_fluent.debug._diff import counted
+from adk_fluent.debug._errors import UnusedInteractionsError, log_warning
 from adk_fluent.debug._recorder import Recorder
-from adk_fluent.debug._recording import Recording
+from adk_fluent.debug._recording import Recording, check_content
 from adk_fluent.debug._redaction import Redact, Redaction
+from adk_fluent.debug._run import called
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, one_of
-from adk_fluent.protocol import (
-    BackendBase,
-    Middleware,
-)
+from adk_fluent.ir import AdkAgentNode, walk
+from adk_fluent.protocol import BackendBase, Middleware, resume_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from typing import Self
 
-    from adk_fluent.debug._interactions import Interaction
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import Interaction
     from adk_fluent.debug._tape import Tape
     from adk_fluent.ir import ExecutionConfig, Node
-    from adk_fluent.protocol import (
-        AgentEvent,
-        RunResult,
-    )
+    from adk_fluent.protocol import AgentEvent, RunResult
 
 Data = dict[str, Any]
 OnMismatch = Literal["error", "skip", "live", "live_then_record"]
 ToolMode = Literal["replay", "live"]
-
-_ON_MISMATCH: Final = ("error", "skip", "live", "live_then_record")
-_TOOL_MODES: Final = ("replay", "live")
 
 
 class ReplayerBackend(BackendBase[Any]):
@@ -87,27 +79,18 @@ class ReplayerBackend(BackendBase[Any]):
         session_service: Any = None,
         patience: float = 10.0,
     ) -> None:
-        one_of(on_mismatch, _ON_MISMATCH, "on_mismatch")
+        one_of(on_mismatch, get_args(OnMismatch), "on_mismatch")
         modes: Mapping[str, Any] = {"": tools} if isinstance(tools, str) else tools
         if not isinstance(modes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
             raise UsageError("tools= takes 'replay', 'live' or a mapping", found=describe(tools))
         for each in modes.values():
-            one_of(each, _TOOL_MODES, "tools")
-        loaded: Any = recording
-        if isinstance(recording, str | PathLike):
-            loaded = Recording.load(recording)
-        elif not isinstance(loaded, Recording):
-            raise UsageError(
-                "a replay takes a Recording, or the path of its file", found=describe(recording)
-            )
+            one_of(each, get_args(ToolMode), "tools")
+        loaded = Recording.load(recording) if isinstance(recording, str | PathLike) else recording
+        if not isinstance(loaded, Recording):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
+            raise UsageError("a replay takes a Recording, or its file", found=describe(recording))
         self.recording: Recording = loaded
-        if not self.recording.captures_content:
-            raise UsageError(
-                "this recording cannot be replayed: it holds no content",
-                found="it was recorded with capture_content=False",
-                help="record with Recorder(capture_content=True)",
-            )
-        if not self.recording.runs:
+        check_content(loaded, "replayed")
+        if not loaded.runs:
             raise UsageError("this recording cannot be replayed: it holds no run")
         self.on_mismatch: OnMismatch = on_mismatch
         self.redaction: Redaction = Redaction(redact)
@@ -174,23 +157,21 @@ class ReplayerBackend(BackendBase[Any]):
 
     async def _seeded(self, compiled: Any, prompt: Any, options: Data) -> Data:
         """The options of a run, in a session that is as it was when the recorded run began."""
-        from adk_fluent.debug._adk import seed  # noqa: PLC0415  # ADK, when it is used
-        from adk_fluent.protocol import resume_of  # noqa: PLC0415  # beside it
+        from adk_fluent.backends.adk import to_content  # noqa: PLC0415  # ADK, when it is used
+        from adk_fluent.debug._adk import dump_content, seed  # noqa: PLC0415  # the same
 
-        run = self.recording.runs[self._next(_asked_of(prompt))]
         if options.get("state") is not None or resume_of(prompt) is not None:
             return options
+        run = self.recording.runs[self._next(dump_content(to_content(prompt)))]
         service = options.get("session_service") or self._adk.session_service
         app, user = compiled.config.app_name, options.get("user_id") or "user"
         wanted = options.get("session_id")
-        if wanted is not None:
-            known = await service.get_session(app_name=app, user_id=user, session_id=wanted)
-            if known is not None:
-                return options
-        if not run.state and not run.data.get("history"):
+        ids = {"app_name": app, "user_id": user, "session_id": wanted}
+        if (wanted is not None and await service.get_session(**ids) is not None) or not (
+            run.state or run.data.get("history")
+        ):
             return options
-        made = await seed(service, app, user, wanted, run.data)
-        return {**options, "session_id": made}
+        return {**options, "session_id": await seed(service, app, user, wanted, run.data)}
 
     # --- what was replayed ---------------------------------------------------------------------
 
@@ -213,10 +194,7 @@ class ReplayerBackend(BackendBase[Any]):
         Raises:
             UnusedInteractionsError: There are some.
         """
-        unused = self.unused
-        if unused:
-            from adk_fluent.debug._interactions import called  # noqa: PLC0415  # slow to import
-
+        if unused := self.unused:
             path = self.recording.path
             name = "the recording" if path is None else path.name
             raise UnusedInteractionsError(
@@ -253,8 +231,6 @@ class ReplayerBackend(BackendBase[Any]):
         named = self._modes.keys() - {"", *recorded}
         if not named or root is None:
             return
-        from adk_fluent.ir import AdkAgentNode, walk  # noqa: PLC0415  # slow to import
-
         nodes = list(walk(root))
         tools = [each.tool for node in nodes for each in getattr(node, "tools", ())]
         if any(isinstance(node, AdkAgentNode) for node in nodes) or any(
@@ -278,10 +254,9 @@ class ReplayerBackend(BackendBase[Any]):
     def _next(self, message: Data | None, *, resumed: bool = False) -> int:
         runs = self.recording.runs
         free = [each for each in range(len(runs)) if each not in self._taken]
-        for each in free:
-            if runs[each].resumed == resumed and message and _says(runs[each], message):
-                return each
-        return next((each for each in free if runs[each].resumed == resumed), free[0])
+        alike = [each for each in free if runs[each].resumed == resumed] or free[:1]
+        said = _text_of(message)
+        return next((n for n in alike if message and _text_of(runs[n].message) == said), alike[0])
 
     def note(self, number: int, tape: Tape) -> None:
         """Take in what a run has used, when it is over."""
@@ -289,26 +264,11 @@ class ReplayerBackend(BackendBase[Any]):
         left = [each for each in tape.calls if not each.used and not tape.is_cancelled(each)]
         if left:
             names = ", ".join(map(str, left))
-            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
-            LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
+            log_warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
 
 
-def _says(run: RecordedRun, message: Data) -> bool:
-    return run.message is not None and _text_of(run.message) == _text_of(message)
-
-
-def _text_of(message: Data) -> str:
-    return json.dumps(message.get("parts"), sort_keys=True)
-
-
-def _asked_of(prompt: Any) -> Data | None:
-    """A message as data; None for what is none."""
-    from adk_fluent.backends.adk import to_content  # noqa: PLC0415  # ADK, when it is used
-    from adk_fluent.debug._adk import dump_content  # noqa: PLC0415  # the same
-    from adk_fluent.protocol import resume_of  # noqa: PLC0415  # beside it
-
-    return None if resume_of(prompt) is not None else dump_content(to_content(prompt))
+def _text_of(message: Data | None) -> str:
+    return json.dumps(message and message.get("parts"), sort_keys=True)
 
 
 class Replayer(Middleware):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.debug._compare import first_difference, shown
-from adk_fluent.debug._diff import OURS, EventDiff, diff_events
+from adk_fluent.debug._diff import OURS, EventDiff, diff_events, first_difference
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
-from adk_fluent.debug._interactions import called
 from adk_fluent.debug._recording import check_has_events
 from adk_fluent.debug._replayer import OnMismatch, ReplayerBackend, ToolMode
+from adk_fluent.debug._run import called
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, run_sync
 from adk_fluent.ir import Node
@@ -20,12 +19,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from adk_fluent.debug._interactions import Interaction
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redact
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import Interaction, RecordedRun
     from adk_fluent.ir import ExecutionConfig
-    from adk_fluent.protocol import AgentEvent, Answer, RunResult
+    from adk_fluent.protocol import AgentEvent, RunResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,39 +133,36 @@ class _Runs:
         number = len(self.results)
         session = self._sessions.get(run.session_id, f"replay-{len(self._sessions)}")
         self._sessions[run.session_id] = session
-        seen: list[AgentEvent] = []
         error: Exception | None = None
         result: RunResult | None = None
         try:
             result = await self._backend.run(
-                self._compiled, self._prompt(run), session_id=session, listeners=[_Listener(seen)]
+                self._compiled, self._prompt(run), session_id=session, listeners=[self]
             )
+            self._before[run.session_id] = (run, result)
         except (ReplayMismatchError, PipelineMismatchError):
             raise
         except Exception as raised:  # noqa: BLE001  # compared with what was recorded
             error = raised
         self.results.append(result)
-        self.events += seen
         self._compare(number, run, result, error)
-        if result is not None:
-            self._before[run.session_id] = (run, result)
+
+    def on_event(self, event: AgentEvent) -> None:
+        """Keep an event, also of a run that fails."""
+        self.events.append(event)
 
     def _prompt(self, run: RecordedRun) -> Any:
         from adk_fluent.debug._adk import load_content  # noqa: PLC0415  # ADK, when it is used
 
         if run.message is not None and not run.resumed:
             return load_content(run.message)
-        before = self._before.get(run.session_id)
-        answers: list[Answer] = []
-        if before is not None:
-            ids = [each.id for event in before[0].events for each in event.pending]
-            now = dict(zip(ids, before[1].pending, strict=False))
-            answers += [
-                now[each["id"]].answer(each.get("response"))
-                for each in run.answers
-                if each.get("id") in now
-            ]
-        return Resume(tuple(answers))
+        if run.session_id not in self._before:
+            return Resume()
+        recorded, result = self._before[run.session_id]
+        ids = [each.id for event in recorded.events for each in event.pending]
+        now = dict(zip(ids, result.pending, strict=False))
+        given = [(now.get(each.get("id", "")), each.get("response")) for each in run.answers]
+        return Resume(tuple(asked.answer(said) for asked, said in given if asked is not None))
 
     def _compare(
         self, number: int, run: RecordedRun, result: RunResult | None, error: Exception | None
@@ -184,23 +179,9 @@ class _Runs:
         *_, last = (run.state, *run.states)
         changed = first_difference(_compared(last), _compared(result.state))
         if changed is not None:
-            self.problems.append(
-                f"run {number} ends with other state at {changed.path}: "
-                f"{shown(changed.recorded)} -> {shown(changed.now)}"
-            )
+            self.problems.append(f"run {number} ends with other state at {changed}")
 
 
 def _compared(state: Mapping[str, Any]) -> dict[str, Any]:
     """State without keys that may have the id of a call or a run; events are compared with them."""
     return {key: value for key, value in state.items() if not key.startswith(OURS)}
-
-
-class _Listener:
-    """Keeps the events of a run, also those before it failed."""
-
-    def __init__(self, events: list[AgentEvent]) -> None:
-        self._events = events
-
-    def on_event(self, event: AgentEvent) -> None:
-        """Keep one."""
-        self._events.append(event)

@@ -3,100 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._pipeline import pipeline_data
-from adk_fluent.extend import json_safe
-from adk_fluent.protocol import Middleware, Sink
+from adk_fluent import protocol as p
+from adk_fluent.debug import _adk
+from adk_fluent.debug._run import pipeline_data
+from adk_fluent.extend import is_journal_key, json_safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import (
-        AgentEvent,
-        AgentReply,
-        ModelCall,
-        ModelReply,
-        NextModel,
-        NextRemote,
-        NextRun,
-        NextTool,
-        RemoteCall,
-        RemoteReply,
-        RunCall,
-        ToolCall,
-    )
 
 Data = dict[str, Any]
 
 
-class _Request:
-    """A model call that is recorded.
-
-    Args:
-        run: What records it.
-        is_sent: Whether the model was asked; a middleware next to it may refuse.
-    """
-
-    def __init__(self, run: RunRecorder, *, is_sent: bool = False) -> None:
-        self.run: RunRecorder = run
-        self.is_sent: bool = is_sent
-
-
-class Keeper(Protocol):
-    """Keeps the runs that are recorded, as `Recorder` does."""
-
-    capture_content: bool
-    capture_state: bool
-    spans: bool
-
-    @property
-    def streams(self) -> bool:
-        """Whether what happens is written while it happens."""
-        ...
-
-    def went_on(self, run: RunRecorder, entry: Data | None = None) -> None:
-        """Write to the stream what a run has done, or else what is known of it."""
-
-    def begun(self, run: RunRecorder) -> None:
-        """Take in a run that has begun."""
-
-    def knows(self, session_id: str) -> bool:
-        """Whether it has recorded an earlier run of a session."""
-        ...
+#: Something that happened: when (`time.perf_counter`), within which tool call, and the function
+#: that makes an entry of a tape of the rest, none of which anybody changes.
+Note = tuple[float, "tuple[Any, int] | None", "Callable[..., Data]", tuple[Any, ...]]
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Keeper, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Any, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
-#: The model call that the code that runs is part of.
-_REQUEST: Final[ContextVar[_Request | None]] = ContextVar("adk_fluent_debug_call", default=None)
+#: The model call that the code that runs is part of: who records it, and what is known of its end.
+_REQUEST: Final[ContextVar[tuple[RunRecorder, Data] | None]] = ContextVar(
+    "adk_fluent_debug_call", default=None
+)
 #: Events that say nothing but where a run stands.
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Keeper) -> bool:
+def is_within(recorder: Any) -> bool:
     """Whether the code that runs is part of a tool call that a recorder has."""
     within = _WITHIN.get()
     return within is not None and within[0] is recorder
 
 
-class RunRecorder(Middleware):
+class RunRecorder(p.Middleware):
     """Records one run.
 
     Args:
-        recorder: Whose run it is.
+        recorder: The `Recorder` whose run it is.
 
     Attributes:
-        tape: What happened, in order; requests are not yet data.
+        tape: What happened, in order, not yet data.
         status: How the run ended.
         session_id: The session it runs in.
         spans: Its spans; None if they are not recorded.
@@ -106,12 +63,13 @@ class RunRecorder(Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, recorder: Keeper) -> None:
-        self.tape: list[Data] = []
+    def __init__(self, recorder: Any) -> None:
+        self.tape: list[Note] = []
         self.status: str = ""
         self.session_id: str = ""
         self.number: int | None = None
         self._recorder = recorder
+        self._streams = recorder.streams
         self.spans: Spans | None = None
         self._began = 0.0
         self._count = 0
@@ -122,7 +80,7 @@ class RunRecorder(Middleware):
 
     # --- the run -------------------------------------------------------------------------------
 
-    def begin_run(self, call: RunCall, /) -> None:
+    def begin_run(self, call: p.RunCall, /) -> None:
         """Note what begins."""
         self._root, self._message = call.root, call.said
         self._begin(call.ctx, resumed=call.resumed)
@@ -131,37 +89,29 @@ class RunRecorder(Middleware):
         """Note how the run ends."""
         self.status = status
         if error is not None and status in ("failed", "cancelled"):
-            from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
-
-            self._error = dump_error(error)
+            self._error = _adk.dump_error(error)
         self._recorder.went_on(self)
 
-    async def on_event(self, ctx: Any, event: AgentEvent) -> None:
-        """Keep an event."""
-        if event.metadata.get("why") in _BOOKKEEPING and event.content is None:
-            return
-        self._begin(ctx)
-        wrote = {key: each for key, each in event.state_delta.items() if _is_kept(key)}
-        self._add({"event": _Later(_event_data, (event, json_safe(wrote) if wrote else {}))})
+    async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
+        """Keep an event; nothing of it is looked at yet but what it writes, which may change."""
+        if self._head is None:
+            self._begin(ctx)
+        wrote = event.raw is None or event.raw.actions.state_delta
+        self._add(_event, event, _state(event.state_delta) if wrote else {})
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
-        entry: Data = {"handed_in": path, "node": node}
-        self._add({**entry, "partial": partial, "made": made})
+        self._add(dict, {"handed_in": path, "node": node, "partial": partial, "made": made})
 
     async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
         """Note in which order branches that run at the same time end."""
-        self._add({"branch_end": path, "node": node, "decides": decides})
+        self._add(dict, {"branch_end": path, "node": node, "decides": decides})
 
     def expired(self, node: str, path: str) -> None:
         """Note that a timeout has struck."""
-        self._add({"expired": path, "node": node})
+        self._add(dict, {"expired": path, "node": node})
 
     def _begin(self, ctx: Any, *, resumed: bool = False) -> None:
-        if self._head is not None:
-            return
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-
         self._began = time.perf_counter()
         session = ctx.session
         self.session_id = session.id
@@ -169,14 +119,10 @@ class RunRecorder(Middleware):
         if resumed:
             self._head["resumed"] = True
             self._head["answers"] = _adk.answers_in(session)
-        if not self._recorder.knows(session.id):
-            if self._recorder.capture_content:
-                self._head["history"] = _adk.dump_history(session, ctx.invocation_id)
-            if self._recorder.capture_state:
-                state = {k: v for k, v in session.state.items() if _is_kept(k)}
-                self._head["state"] = json_safe(state)
-        elif self._recorder.capture_state:
-            self._head["state"] = json_safe({k: v for k, v in session.state.items() if _is_kept(k)})
+        if self._recorder.capture_content and not self._recorder.knows(session.id):
+            self._head["history"] = _adk.dump_history(session, ctx.invocation_id)
+        if self._recorder.capture_state:
+            self._head["state"] = _state(session.state)
         if self._recorder.spans:
             from adk_fluent.debug._spans_adk import Spans  # noqa: PLC0415  # ADK, when it is used
 
@@ -187,14 +133,11 @@ class RunRecorder(Middleware):
         if self.status:  # what ADK has around the run ends after it
             self._recorder.went_on(self)
 
-    def _add(self, entry: Data) -> None:
-        entry["t"] = round((time.perf_counter() - self._began) * 1000, 3)
-        within = _WITHIN.get()
-        if within is not None and within[0] is self._recorder:
-            entry["within"] = within[1]
-        self.tape.append(entry)
-        if self._recorder.streams:
-            self._recorder.went_on(self, _entry(entry))
+    def _add(self, make: Callable[..., Data], *what: Any) -> None:
+        note = (time.perf_counter(), _WITHIN.get(), make, what)
+        self.tape.append(note)
+        if self._streams and (entry := self._entry(note)):
+            self._recorder.went_on(self, entry)
 
     def _number(self) -> int:
         self._count += 1
@@ -202,132 +145,127 @@ class RunRecorder(Middleware):
 
     # --- calls ---------------------------------------------------------------------------------
 
-    async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+    async def wrap_model_call(self, call: p.ModelCall, next: p.NextModel, /) -> p.ModelReply:
         """Keep a request, the fragments of its answer, and how it ends."""
-        request = _Request(self)
-        token = _REQUEST.set(request)
+        end: Data = {"unsent": True}  # a middleware next to the model may refuse
+        token = _REQUEST.set((self, end))
         try:
-            return await self._record(call, next, request)
+            return await self._record(call, next, end)
         finally:
             _REQUEST.reset(token)
 
-    async def wrap_model_request(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+    async def wrap_model_request(self, call: p.ModelCall, next: p.NextModel, /) -> p.ModelReply:
         """Note that a request is really sent; keep one that a middleware makes for itself."""
         request = _REQUEST.get()
-        if request is None or request.run is not self:
-            return await self._record(call, next, _Request(self, is_sent=True))
-        request.is_sent = True
+        if request is None or request[0] is not self:
+            return await self._record(call, next, {})
+        request[1].pop("unsent", None)
         return await next(call)
 
-    async def _record(self, call: ModelCall, next: NextModel, request: _Request) -> ModelReply:
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-
+    async def _record(self, call: p.ModelCall, next: p.NextModel, end: Data) -> p.ModelReply:
         number = self._number()
+        request = call.request
         self._add(
-            {
-                "model_call": number,
-                **_place(call.ctx, call.agent),
-                "model": call.request.model or getattr(call.model, "model", ""),
-                "stream": call.stream,
-                "request": _Later(_adk.load_request, _adk.keep_request(call.request)),
-            }
+            _model_call,
+            number,
+            call.agent,
+            _adk.branch_of(call.ctx),
+            request.model or getattr(call.model, "model", ""),
+            call.stream,
+            _adk.keep_request(request),
         )
 
-        async def forward(response: Any) -> None:
-            chunk = _Later(json.loads, _adk.keep_response(response))
-            self._add({"chunk_of": number, **_is_late(), "response": chunk})
-            await call.emit(response)
+        heard = call
+        if call.stream:
 
+            async def forward(response: Any) -> None:
+                self._add(_fragment, number, _is_late(), _adk.keep_response(response))
+                await call.emit(response)
+
+            heard = replace(call, sink=p.Sink(forward, call.emitted))
         before = _adk.state_written(call.ctx)
-        end: Data = {}
+        kept: list[Any] | None = None
         try:
-            heard = replace(call, sink=Sink(forward, call.emitted)) if call.stream else call
             reply = await next(heard)
+            end.update(_is_late())
             kept = [_adk.keep_response(each) for each in reply.responses]
-            end = {**_is_late(), "responses": _Later(_all_of, kept)}
         except BaseException as error:
-            end = _how(error)
+            _note_error(end, error)
             raise
         finally:
-            if not request.is_sent and "cancelled" not in end:
-                end["unsent"] = True
             wrote = _adk.state_written(call.ctx)  # by who stands next to the model, as a budget
             if wrote != before:
-                delta = {k: v for k, v in wrote.items() if k not in before or before[k] != v}
-                end["effects"] = json_safe({"state_delta": delta})
-            self._add({"reply_of": number, **end})
+                end["effects"] = json_safe({"state_delta": _changed(before, wrote)})
+            self._add(_reply, number, end, kept)
         return reply
 
-    async def wrap_remote_call(self, call: RemoteCall, next: NextRemote, /) -> RemoteReply:
+    async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Keep what an agent elsewhere is asked, and the events that come of it."""
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-
         number = self._number()
-        asked = {"remote_call": number, **_place(call.ctx, call.agent), "args": call.asked}
-        self._add(asked)
+        self._add(dict, {"remote_call": number, **_place(call), "args": call.asked})
 
         async def forward(event: Any) -> None:
-            self._add({"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)})
+            self._add(dict, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)})
             await call.emit(event)
 
-        end: Data = {}
-        try:
-            reply = await next(replace(call, sink=Sink(forward)))
-            end = {**_is_late(), "responses": [_adk.dump_event(each) for each in reply.events]}
-        except BaseException as error:
-            end = _how(error)
-            raise
-        finally:
-            self._add({"reply_of": number, **end})
-        return reply
+        with self._ending({"reply_of": number}) as end:
+            reply = await next(replace(call, sink=p.Sink(forward)))
+            end |= {**_is_late(), "responses": [_adk.dump_event(each) for each in reply.events]}
+            return reply
 
-    async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
+    async def wrap_tool_call(self, call: p.ToolCall, next: p.NextTool, /) -> Any:
         """Keep the arguments of a tool, its result, and what it did to state and actions."""
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-
         number = self._number()
         before = _adk.dump_actions(call.ctx.actions)
-        self._add(
-            {
-                "tool_call": number,
-                **_place(call.ctx, call.agent),
-                "tool": call.name,
-                "call_id": call.call_id,
-                "args": json_safe(call.args),
-            }
-        )
+        asked = {"tool": call.name, "call_id": call.call_id, "args": json_safe(call.args)}
+        self._add(dict, {"tool_call": number, **_place(call), **asked})
         token = _WITHIN.set((self._recorder, number))
-        end: Data = {}
+        with self._ending({"result_of": number}) as end:
+            try:
+                result = await next(call)
+                end |= {**_is_late(), "result": json_safe(result)}
+                return result
+            finally:
+                _WITHIN.reset(token)
+                effects = _changed(before, _adk.dump_actions(call.ctx.actions))
+                if wrote := effects.get("state_delta"):
+                    effects["state_delta"] = _changed(before.get("state_delta", {}), wrote)
+                if effects:
+                    end["effects"] = json_safe(effects)
+
+    @contextmanager
+    def _ending(self, end: Data) -> Generator[Data]:
+        """Note how a call ends: what a block adds to that, or what it raises."""
         try:
-            result = await next(call)
+            yield end
         except BaseException as error:
-            end = _how(error)
+            _note_error(end, error)
             raise
-        else:
-            end = {**_is_late(), "result": json_safe(result)}
         finally:
-            _WITHIN.reset(token)
-            effects = _changed(before, _adk.dump_actions(call.ctx.actions))
-            if effects:
-                end["effects"] = json_safe(effects)
-            self._add({"result_of": number, **end})
-        return result
+            self._add(dict, end)
 
     # --- as data -------------------------------------------------------------------------------
 
     def data(self) -> Data:
         """The run as it stands in a file, nothing taken out yet."""
-        return {**self.known(), "tape": [_entry(each) for each in self.tape]}
+        return {**self.known(), "tape": [*filter(None, map(self._entry, self.tape))]}
+
+    def _entry(self, note: Note) -> Data:
+        """What happened as an entry of a tape, the time first; empty if it is none."""
+        when, within, make, what = note
+        made: Data = {"t": round((when - self._began) * 1000, 3)}
+        entry = make(*what)
+        if not entry:
+            return entry
+        made |= {key: each for key, each in entry.items() if each is not None or key == "result"}
+        if within is not None and within[0] is self._recorder:
+            made["within"] = within[1]
+        return made
 
     def known(self) -> Data:
         """What is known of the run beside what has happened in it, which is left out."""
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-
-        made: Data = {
-            "message": _adk.dump_content(self._message),
-            **(self._head or {}),
-            "status": self.status,
-        }
+        said = {"message": _adk.dump_content(self._message)}
+        made: Data = {**said, **(self._head or {}), "status": self.status}
         if self._error is not None:
             made["error"] = self._error
         if self._root is not None:
@@ -341,55 +279,44 @@ class RunRecorder(Middleware):
 class SpanRecorder(RunRecorder):
     """Records one run, and its spans."""
 
-    async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
+    async def wrap_run(self, call: p.RunCall, next: p.NextRun, /) -> p.AgentReply:
         """Keep what begins inside the run."""
         with nullcontext() if self.spans is None else self.spans.around():
             return await next(call)
 
 
-class _Later(NamedTuple):
-    """What becomes data when somebody wants to see it: `make` of `what`, which nobody changes."""
-
-    make: Callable[[Any], Any]
-    what: Any
-
-
-def _all_of(texts: Sequence[str]) -> list[Any]:
-    return [json.loads(each) for each in texts]
+def _event(event: p.AgentEvent, wrote: Data) -> Data:
+    if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
+        return {}
+    return {"event": replace(event, state_delta=wrote, raw=None).to_dict()}
 
 
-def _event_data(kept: tuple[AgentEvent, Data]) -> Data:
-    event, wrote = kept
-    return replace(event, state_delta=wrote, raw=None).to_dict()
+def _model_call(  # noqa: PLR0917  # it is called with what was noted
+    number: int, agent: str, branch: str | None, model: str, stream: bool, kept: Any
+) -> Data:
+    made: Data = {"model_call": number, "agent": agent, "branch": branch or None, "model": model}
+    return {**made, "stream": stream, "request": _adk.kept_request(kept)}
 
 
-def _entry(entry: Data) -> Data:
-    """An entry of a tape as data; the time first."""
-    made: Data = {"t": entry["t"]}
-    for key, value in entry.items():
-        if isinstance(value, _Later):
-            made[key] = value.make(value.what)
-        elif value is not None or key == "result":
-            made[key] = value
-    return made
+def _fragment(number: int, late: Data, kept: Any) -> Data:
+    return {"chunk_of": number, **late, "response": _adk.kept_response(kept)}
 
 
-def _place(ctx: Any, agent: str) -> Data:
-    made: Data = {"agent": agent}
-    from adk_fluent.debug._adk import branch_of  # noqa: PLC0415  # ADK, when it is used
-
-    branch = branch_of(ctx)
-    if branch:
-        made["branch"] = branch
-    return made
+def _reply(number: int, end: Data, kept: list[Any] | None) -> Data:
+    said = {} if kept is None else {"responses": [_adk.kept_response(each) for each in kept]}
+    return {"reply_of": number, **said, **end}
 
 
-def _how(error: BaseException) -> Data:
+def _place(call: p.RemoteCall | p.ToolCall) -> Data:
+    return {"agent": call.agent, "branch": _adk.branch_of(call.ctx) or None}
+
+
+def _note_error(end: Data, error: BaseException) -> None:
     if isinstance(error, asyncio.CancelledError | GeneratorExit):
-        return {"cancelled": True}
-    from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
-
-    return {**_is_late(), "error": dump_error(error)}
+        end.pop("unsent", None)
+        end["cancelled"] = True
+    else:
+        end |= {**_is_late(), "error": _adk.dump_error(error)}
 
 
 def _is_late() -> Data:
@@ -399,15 +326,10 @@ def _is_late() -> Data:
 
 
 def _changed(before: Data, after: Data) -> Data:
-    made = {key: each for key, each in after.items() if each != before.get(key)}
-    if "state_delta" in made and "state_delta" in before:
-        was = before["state_delta"]
-        delta = {k: v for k, v in after["state_delta"].items() if k not in was or was[k] != v}
-        made["state_delta"] = delta
-    return made
+    return {key: each for key, each in after.items() if key not in before or each != before[key]}
 
 
-def _is_kept(key: str) -> bool:
-    from adk_fluent.extend import is_journal_key  # noqa: PLC0415  # it imports ADK
-
-    return not is_journal_key(key) and not key.startswith("temp:")
+def _state(state: Mapping[str, Any]) -> Data:
+    """State as it is now, without what is not of the user's session."""
+    kept = {k: v for k, v in state.items() if not (is_journal_key(k) or k.startswith("temp:"))}
+    return json_safe(kept)

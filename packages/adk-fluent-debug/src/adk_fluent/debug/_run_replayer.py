@@ -5,33 +5,20 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent import protocol as p
+from adk_fluent.debug import _adk
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._pipeline import check_pipeline, pipeline_data
+from adk_fluent.debug._run import check_pipeline, pipeline_data
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG, json_safe
-from adk_fluent.protocol import Middleware, ModelReply, RemoteReply
+from adk_fluent.extend import LOG, ask_in_place_again, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from adk_fluent.debug._recording import Recording
-    from adk_fluent.debug._redaction import Redaction
-    from adk_fluent.debug._tape import Tape, Taped
-    from adk_fluent.ir import Node
-    from adk_fluent.protocol import (
-        AgentEvent,
-        AgentReply,
-        ModelCall,
-        NextModel,
-        NextRemote,
-        NextRun,
-        NextTool,
-        RemoteCall,
-        RunCall,
-        ToolCall,
-    )
+    from adk_fluent.debug._run import Taped
+    from adk_fluent.debug._tape import Tape
 
 Data = dict[str, Any]
 
@@ -43,44 +30,17 @@ _LIVE: Final[ContextVar[RunReplayer | None]] = ContextVar("adk_fluent_debug_live
 _STRAY_SECONDS: Final = 1.0
 
 
-class Source(Protocol):
-    """Has what is replayed, as `ReplayerBackend` does."""
-
-    recording: Recording
-    redaction: Redaction
-    missed: int
-
-    @property
-    def on_mismatch(self) -> str:
-        """What a call is answered that was not recorded so."""
-        ...
-
-    def is_live(self, tool: str) -> bool:
-        """Whether a tool is to run itself."""
-        ...
-
-    def check_tools(self, root: Node | None) -> None:
-        """Refuse names of tools that neither the recording nor the pipeline has."""
-
-    def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
-        """The recorded run that a run which begins now replays, and a fresh tape of it."""
-        ...
-
-    def note(self, number: int, tape: Tape) -> None:
-        """Take in what a run has used, when it is over."""
-
-
-class RunReplayer(Middleware):
+class RunReplayer(p.Middleware):
     """Replays one run.
 
     Args:
-        backend: What has the recording.
+        backend: The `ReplayerBackend` that has the recording.
     """
 
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, backend: Source) -> None:
+    def __init__(self, backend: Any) -> None:
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
@@ -88,11 +48,9 @@ class RunReplayer(Middleware):
 
     async def on_user_message(self, ctx: Any, message: Any) -> None:
         """Keep what the user says: it tells which recorded run this is."""
-        from adk_fluent.debug._adk import dump_content  # noqa: PLC0415  # ADK, when it is used
+        self._message = _adk.dump_content(message)
 
-        self._message = dump_content(message)
-
-    async def wrap_run(self, call: RunCall, next: NextRun, /) -> AgentReply:
+    async def wrap_run(self, call: p.RunCall, next: p.NextRun, /) -> p.AgentReply:
         """Take the recorded run that this is, if it is one of this pipeline.
 
         Raises:
@@ -141,12 +99,12 @@ class RunReplayer(Middleware):
     def expired(self, node: str, path: str) -> None:
         """Note that a timeout has struck."""
 
-    async def on_event(self, ctx: Any, event: AgentEvent) -> None:
+    async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
         """Note that an event is committed, so that what came after it can go on."""
         if self._tape is not None:
             self._tape.turnstile.seen(event)
 
-    async def wrap_model_call(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+    async def wrap_model_call(self, call: p.ModelCall, next: p.NextModel, /) -> p.ModelReply:
         """Answer as the model did."""
         token = _LIVE.set(self)
         try:
@@ -154,14 +112,11 @@ class RunReplayer(Middleware):
         finally:
             _LIVE.reset(token)
 
-    async def wrap_model_request(self, call: ModelCall, next: NextModel, /) -> ModelReply:
+    async def wrap_model_request(self, call: p.ModelCall, next: p.NextModel, /) -> p.ModelReply:
         """Answer what a middleware asks a model for itself."""
         return await (next(call) if _LIVE.get() is self else self._answer(call, next))
 
-    async def _answer(self, call: ModelCall, next: NextModel) -> ModelReply:
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-        from adk_fluent.extend import ask_in_place_again  # noqa: PLC0415  # imports ADK
-
+    async def _answer(self, call: p.ModelCall, next: p.NextModel) -> p.ModelReply:
         asked = self._clean(_adk.dump_request(call.request))
         tape = self._taken()
         try:
@@ -169,18 +124,16 @@ class RunReplayer(Middleware):
         except ReplayMismatchError as error:
             await _let_others(tape, call.ctx, error)
             if self._heed(error) == "skip":
-                return ModelReply([_adk.empty_response()])
+                return p.ModelReply([_adk.empty_response()])
             return await next(call)
         await self._fragments(tape, taped, call.emit if call.stream else None, _adk.load_response)
         end = await self._ending(tape, taped)
         _adk.apply_effects(call.ctx, end.get("effects", {}))
-        said = ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
+        said = p.ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
         return ask_in_place_again(call, said)
 
-    async def wrap_remote_call(self, call: RemoteCall, next: NextRemote, /) -> RemoteReply:
+    async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Answer as the agent elsewhere did."""
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-
         tape = self._taken()
         try:
             asked = self._clean(call.asked)
@@ -188,12 +141,12 @@ class RunReplayer(Middleware):
         except ReplayMismatchError as error:
             await _let_others(tape, call.ctx, error)
             if self._heed(error) == "skip":
-                return RemoteReply([_adk.empty_event(call)])
+                return p.RemoteReply([_adk.empty_event(call)])
             return await next(call)
         load = partial(_adk.load_event, ctx=call.ctx)
         await self._fragments(tape, taped, call.emit, load)
         end = await self._ending(tape, taped)
-        return RemoteReply([load(each) for each in end.get("responses", ())])
+        return p.RemoteReply([load(each) for each in end.get("responses", ())])
 
     async def _fragments(
         self,
@@ -211,10 +164,8 @@ class RunReplayer(Middleware):
                 await emit(load(entry["response"]))
             tape.turnstile.done(index)
 
-    async def wrap_tool_call(self, call: ToolCall, next: NextTool, /) -> Any:
+    async def wrap_tool_call(self, call: p.ToolCall, next: p.NextTool, /) -> Any:
         """Answer as the tool did, and do to state and actions what it did."""
-        from adk_fluent.debug import _adk  # noqa: PLC0415  # ADK, when it is used
-
         live = self._backend.is_live(call.name)
         asked = self._clean(json_safe(call.args))
         tape = self._taken()
@@ -235,7 +186,7 @@ class RunReplayer(Middleware):
             _adk.apply_effects(call.ctx, end.get("effects", {}))
         return end.get("result")
 
-    async def _run_live(self, tape: Tape, taped: Taped, call: ToolCall, next: NextTool) -> Any:
+    async def _run_live(self, tape: Tape, taped: Taped, call: p.ToolCall, next: p.NextTool) -> Any:
         try:
             result = await next(call)
             if taped.end is not None:
@@ -251,8 +202,6 @@ class RunReplayer(Middleware):
         Raises:
             Exception: What was raised instead of one.
         """
-        from adk_fluent.debug._adk import load_error  # noqa: PLC0415  # ADK, when it is used
-
         end: Data = {"cancelled": True} if taped.end is None else tape.entries[taped.end]
         try:
             await _cancelled(tape, taped, end)
@@ -262,12 +211,14 @@ class RunReplayer(Middleware):
             if taped.end is not None:
                 tape.turnstile.done(taped.end)
         if (error := end.get("error")) is not None:
-            raise load_error(error)
+            raise _adk.load_error(error)
         return end
 
     def _taken(self) -> Tape:
         if self._tape is None:  # a run whose beginning another middleware has answered
-            _, self._tape = self._backend.take(self._message, resumed=False)
+            tape: Tape
+            _, tape = self._backend.take(self._message, resumed=False)
+            self._tape = tape
         return self._tape
 
     def _heed(self, error: ReplayMismatchError) -> str:
@@ -292,9 +243,7 @@ class RunReplayer(Middleware):
 
 async def _let_others(tape: Tape, ctx: Any, error: ReplayMismatchError) -> None:
     """Let the other branches go on: the one that makes this call may have been cancelled before."""
-    from adk_fluent.debug._adk import branch_of  # noqa: PLC0415  # ADK, when it is used
-
-    if not error.path and branch_of(ctx):
+    if not error.path and _adk.branch_of(ctx):
         await tape.turnstile.stray(_STRAY_SECONDS)
 
 
@@ -318,7 +267,6 @@ async def _cancelled(tape: Tape, taped: Taped, entry: Data) -> None:
     raise ReplayMismatchError(
         f"replay: {taped}: this call was cancelled in the recording, and now nobody cancels it",
         agent=taped.agent,
-        node=taped.agent,
         found="nothing has happened for a long time",
         help="record again, or give more patience= where functions of yours take long",
     )

@@ -1,60 +1,271 @@
-"""The tape of one run while it is replayed: which call is answered by what."""
+"""A recorded run while it is replayed: which call is answered by what, and when."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._compare import Difference, first_difference, shown
+from adk_fluent.debug._diff import Difference, counted, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._turnstile import Turnstile, call_of
+from adk_fluent.debug._run import BEGIN, Taped, call_of, calls_on
+from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.protocol import AgentEvent
 
 Data = dict[str, Any]
 
+Lane = tuple[str, str, str]
 
-@dataclass(slots=True, eq=False)
-class Taped:
-    """A call on a tape.
+#: Turns of the event loop after the end of a tape within which what is cancelled hears of it.
+_GRACE: Final = 100
+#: How often its patience a call that was cancelled waits for that.
+_PATIENCES: Final = 10
+_ENDS: Final = frozenset({"end", "expired"})
+_CALLS: Final = (*BEGIN, "chunk_of", "reply_of", "result_of")
 
-    Attributes:
-        entry: The entry where it begins.
-        start: The index of that entry.
-        asked: What is compared: the request, or the arguments.
-        chunks: The indexes of the fragments of its answer.
-        end: The index of the entry where it ends; None if it never did.
-        used: A run has asked for it.
+
+class Turnstile:
+    """Lets things happen one at a time, each when all that was recorded before it has happened.
+
+    What begins (a request, a call of a tool) and what is committed (an event) is never held up: it
+    follows from what was let through. Answers wait, and in steps that run at the same time also
+    events that are handed in, and ends of branches. What was handed in and never committed, and
+    what is not on the tape, belongs to a branch that was cancelled before: it waits for that.
+
+    Args:
+        tape: The run as it was recorded.
+        patience: Seconds to wait for something that does not happen.
     """
 
-    entry: Data
-    start: int
-    asked: Any
-    chunks: list[int] = field(default_factory=list[int])
-    end: int | None = None
-    used: bool = False
+    def __init__(self, tape: Sequence[Data], patience: float) -> None:
+        self._tape = tape
+        self._patience = patience
+        self._lanes: dict[Lane, deque[int]] = {}
+        self._order, dropped = self._read()
+        self._places = {index: place for place, index in enumerate(self._order)}
+        self._done = [index in dropped for index in self._order]
+        self._at = 0
+        self._waiting: dict[int, list[asyncio.Future[None]]] = {}
+        self.open: bool = False
 
-    @property
-    def agent(self) -> str:
-        """The agent that makes it."""
-        return self.entry["agent"]
+    def _read(self) -> tuple[list[int], set[int]]:
+        """The order of the entries, and which events were handed in and never committed."""
+        handed: dict[Lane, deque[int]] = {}
+        for index, entry in enumerate(self._tape):
+            lane = _lane_of(entry)
+            if lane is None:
+                continue
+            self._lanes.setdefault(lane, deque()).append(index)
+            if lane[0] == "handed":
+                handed.setdefault(lane, deque()).append(index)
+            elif lane[0] not in _ENDS and (waiting := handed.get(_handed(lane))):
+                waiting.popleft()
+        dropped = {i for each in handed.values() for i in each if not self._tape[i].get("made")}
+        expired = {(each["node"], each["expired"]) for each in self._tape if "expired" in each}
+        late = expired | {(node, f"{path}.t0".lstrip(".")) for node, path in expired}
+        dropped |= {
+            index
+            for index, each in enumerate(self._tape)
+            if (each.get("node"), each.get("branch_end")) in late
+        }
+        dropped |= self._without_consequence()
+        keys: dict[int, float] = {index: index for index in range(len(self._tape))}
+        for index, entry in enumerate(self._tape):
+            if entry.get("decides"):
+                keys[index] = self._last_straggler(index, dropped) + 0.5
+        return sorted(keys, key=lambda index: keys[index]), dropped
 
-    @property
-    def tool(self) -> str | None:
-        """The tool that is called; None if a model or an agent elsewhere is."""
-        return self.entry.get("tool")
+    def _without_consequence(self) -> set[int]:
+        """The entries of calls in branches that were cancelled before anything came of them."""
+        last: dict[str, int] = {}
+        branches: dict[int | None, str] = {}
+        for index, entry in enumerate(self._tape):
+            if "event" in entry and (branch := entry["event"].get("branch")):
+                last[branch] = index
+            elif branch := entry.get("branch"):
+                branches[call_of(entry)] = branch
+        found: set[int] = set()
+        for index, entry in enumerate(self._tape):
+            number = call_of(entry, _CALLS)
+            lost = number in branches and last.get(branches[number], -1) < index
+            if lost or entry.get("cancelled"):
+                found.add(index)
+        return found
 
-    @property
-    def indexes(self) -> list[int]:
-        """All its entries."""
-        return [self.start, *self.chunks, *(() if self.end is None else (self.end,))]
+    def _last_straggler(self, end: int, dropped: set[int]) -> int:
+        """The last thing that siblings of a branch did which ends the fork: they were at it."""
+        path: str = self._tape[end]["branch_end"]
+        above, _, position = path.rpartition(".")
+        siblings = f"{above}.{position[0]}" if above else position[0]
+        last = end
+        for index in range(end + 1, len(self._tape)):
+            lane = _lane_of(self._tape[index])
+            if lane is None or lane[0] in _ENDS or index in dropped:
+                continue
+            where = lane[2].rstrip("~")
+            if where.startswith(siblings) and not f"{where}.".startswith(f"{path}."):
+                last = index
+        return last
 
-    def __str__(self) -> str:
-        what = "agent" if "remote_call" in self.entry else "model"
-        return f"{self.agent}: " + (f"tool {self.tool}" if self.tool else what)
+    def seen(self, event: AgentEvent) -> None:
+        """An event is about to be committed."""
+        kind = "fragment" if event.is_partial else "event"
+        self._take((kind, event.node or event.author, event.path or ""))
+
+    def done(self, *indexes: int) -> None:
+        """Something has happened, at these places of the tape."""
+        for each in indexes:
+            self._done[self._places[each]] = True
+        while self._at < len(self._done) and self._done[self._at]:
+            self._at += 1
+        for place in [each for each in self._waiting if each <= self._at]:
+            for future in self._waiting.pop(place):
+                if not future.done():
+                    future.set_result(None)
+
+    async def hand_in(self, node: str, path: str, *, partial: bool) -> None:
+        """Wait for the turn of an event that is about to be handed in.
+
+        Args:
+            node: The step that makes it.
+            path: Its position.
+            partial: It is a fragment.
+        """
+        await self._pass(("handed", node, _kinded(path, partial=partial)))
+
+    async def branch_end(self, node: str, path: str) -> None:
+        """Wait for the turn of a branch to end."""
+        await self._pass(("end", node, path))
+
+    async def expiry(self, node: str, path: str) -> None:
+        """Wait for a timeout to strike; where it did not, for ever."""
+        if not (waiting := self._left(("expired", node, path))):
+            await asyncio.get_running_loop().create_future()
+        await self.turn(waiting[0])
+        self.done(waiting.popleft())
+
+    async def turn(self, index: int) -> None:
+        """Wait until all has happened that was recorded before something."""
+        await self._reach(self._places[index])
+
+    async def _pass(self, lane: Lane) -> None:
+        waiting = self._left(lane)
+        if waiting:
+            await self.turn(waiting[0])
+            self.done(waiting.popleft())
+        else:
+            await self.stray()
+
+    async def stray(self, patience: float | None = None) -> None:
+        """Hold up what is not on the tape until all is over; it may be cancelled before.
+
+        Args:
+            patience: Seconds in which nothing happens, after which it is let through, and it alone.
+        """
+        await self._reach(len(self._order), patience)
+        for _ in range(0 if self.open else _GRACE):
+            await asyncio.sleep(0)
+
+    async def quiet(self) -> None:
+        """Wait until nothing has happened for many times the patience."""
+        before = -1
+        while before != self._at:
+            before = self._at
+            await asyncio.sleep(self._patience * _PATIENCES)
+
+    def _take(self, lane: Lane) -> None:
+        if waiting := self._left(lane):
+            self.done(waiting.popleft())
+
+    def _left(self, lane: Lane) -> deque[int]:
+        """What is still to come in a lane; what was skipped, or never committed, is not."""
+        waiting = self._lanes.get(lane, deque[int]())
+        while waiting and self._done[self._places[waiting[0]]]:
+            waiting.popleft()
+        return waiting
+
+    async def _reach(self, place: int, patience: float | None = None) -> None:
+        if self.open or self._at >= place:
+            return
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        waiting = self._waiting.setdefault(place, [])
+        waiting.append(future)
+
+        def look(before: int) -> None:
+            nonlocal timer
+            if future.done():
+                return
+            if self._at != before:
+                timer = loop.call_later(patience or self._patience, look, self._at)
+            elif patience is None:
+                self._give_up()
+            else:
+                future.set_result(None)
+
+        timer = loop.call_later(patience or self._patience, look, self._at)
+        try:
+            await (
+                future
+            )  # and nothing more: each turn of the loop more is one that was not recorded
+        finally:
+            timer.cancel()
+            if future in waiting:
+                waiting.remove(future)
+
+    def let_go(self) -> None:
+        """Hold nothing up any more: the run is not the one that was recorded."""
+        self.open = True
+        for future in (each for waiting in self._waiting.values() for each in waiting):
+            if not future.done():
+                future.set_result(None)
+
+    def _give_up(self) -> None:
+        LOG.warning(
+            "replay: %s did not happen within %g s; from here on nothing is held up",
+            _named(self._tape[self._order[self._at]]),
+            self._patience,
+        )
+        self.let_go()
+
+
+def _lane_of(entry: Data) -> Lane | None:
+    """What an entry has in common with others of the same line of control; None for answers."""
+    if "handed_in" in entry:
+        partial = bool(entry.get("partial"))
+        return ("handed", entry["node"], _kinded(entry["handed_in"], partial=partial))
+    if "branch_end" in entry:
+        return ("end", entry["node"], entry["branch_end"])
+    if "expired" in entry:
+        return ("expired", entry["node"], entry["expired"])
+    if "event" in entry:
+        event: Data = entry["event"]
+        kind = "fragment" if event.get("is_partial") else "event"
+        return (kind, event.get("node") or event["author"], event.get("path") or "")
+    return None
+
+
+def _handed(lane: Lane) -> Lane:
+    """The lane in which the events of a lane are handed in."""
+    kind, node, path = lane
+    return ("handed", node, _kinded(path, partial=kind == "fragment"))
+
+
+def _kinded(path: str, *, partial: bool) -> str:
+    return f"{path}~" if partial else path
+
+
+def _named(entry: Data) -> str:
+    if "event" in entry:
+        return f"the event of {entry['event']['author']!r}"
+    kind = next(key for key in (*_CALLS, "handed_in", "branch_end", "expired") if key in entry)
+    who = entry.get("tool") or entry.get("agent") or entry.get("node") or entry[kind]
+    return f"{kind} {who!r}"
 
 
 class Tape:
@@ -75,21 +286,7 @@ class Tape:
         self.turnstile: Turnstile = Turnstile(run.tape, patience)
         if run.data.get("unordered"):
             self.turnstile.let_go()
-        self.calls: list[Taped] = []
-        self._by_number: dict[int, Taped] = {}
-        for index, entry in enumerate(run.tape):
-            self._read(index, entry)
-
-    def _read(self, index: int, entry: Data) -> None:
-        number = call_of(entry)
-        if number is not None:
-            asked = entry.get("request" if "model_call" in entry else "args", {})
-            taped = self._by_number[number] = Taped(entry, index, asked)
-            self.calls.append(taped)
-        elif (of := entry.get("chunk_of")) is not None and of in self._by_number:
-            self._by_number[of].chunks.append(index)
-        elif (of := entry.get("reply_of", entry.get("result_of"))) in self._by_number:
-            self._by_number[of].end = index
+        self.calls: list[Taped] = calls_on(run.tape)
 
     def is_cancelled(self, taped: Taped) -> bool:
         """Whether a call was cancelled before it was answered."""
@@ -126,72 +323,54 @@ class Tape:
         Raises:
             ReplayMismatchError: There is none.
         """
-        of_agent = [
-            each
-            for each in self.calls
-            if each.agent == agent and (each.tool is None) == (tool is None)
-        ]
-        here = [each for each in of_agent if each.entry.get("branch") == branch]
+        alike = [each for each in self.calls if each.agent == agent and each.tool == tool]
+        here = [each for each in alike if each.entry.get("branch") == branch]
         nearest: tuple[Taped, Difference] | None = None
-        for each in (*here, *(each for each in of_agent if each not in here)):
-            if each.used or each.tool != tool:
+        for each in (*here, *(each for each in alike if each not in here)):
+            if each.used:
                 continue
             difference = first_difference(each.asked, asked, empty_is_missing=True)
             if difference is None:
                 each.used = True
                 if each.end is None and self._is_cut_off:
-                    raise _cut_off(each)
+                    what = f"tool {tool!r}, called by agent" if tool else "agent"
+                    raise ReplayMismatchError(
+                        f"replay: {what} {agent!r} was at work where the recording ends",
+                        agent=agent,
+                        found="the run was cut off before this call was answered",
+                        help="replay with on_mismatch='live' to go on from here",
+                    )
                 self.turnstile.done(each.start)
                 return each
             if nearest is None and each in here:
                 nearest = (each, difference)
-        raise _mismatch(agent, of_agent, nearest, tool, kind)
+        raise _mismatch(agent, alike, nearest, tool, kind)
 
 
 def _mismatch(
     agent: str,
-    of_agent: Sequence[Taped],
+    alike: Sequence[Taped],
     nearest: tuple[Taped, Difference] | None,
     tool: str | None,
     kind: str,
 ) -> ReplayMismatchError:
     what = f"tool {tool!r}, called by agent {agent!r}" if tool else f"agent {agent!r}"
     if nearest is None:
-        known = [each for each in of_agent if each.tool == tool]
-        count = f"{len(known)} such call{'' if len(known) == 1 else 's'}, all used already"
-        kind = "tool call" if tool else kind
+        count = f"{counted(len(alike), 'such call')}, all used already" if alike else "no such call"
+        which = f"{'tool call' if tool else kind} #{len(alike) + 1}"
         return ReplayMismatchError(
-            f"replay: {what} makes {kind} #{len(known) + 1}, which was not recorded",
+            f"replay: {what} makes {which}, which was not recorded",
             agent=agent,
-            node=agent,
-            found=f"the recording has {count}" if known else "the recording has no such call",
-            help=_HELP,
+            found=f"the recording has {count}",
         )
-    taped, difference = nearest
-    number = [each for each in of_agent if each.tool == tool].index(taped) + 1
+    taped, (path, recorded, now) = nearest
     kind, part = ("call", "arguments differ") if tool else (kind, "request differs")
     return ReplayMismatchError(
-        f"replay: {what}, {kind} #{number}: the {part} from the recording"
-        f" at {difference.path or 'the top'}",
+        f"replay: {what}, {kind} #{alike.index(taped) + 1}: the {part} from the recording"
+        f" at {path or 'the top'}",
         agent=agent,
-        path=difference.path,
-        recorded=difference.recorded,
-        now=difference.now,
-        node=agent,
-        found=f"recorded: {shown(difference.recorded)}\n         now:      {shown(difference.now)}",
-        help=_HELP,
+        path=path,
+        recorded=recorded,
+        now=now,
+        found=f"recorded: {shown(recorded)}\n         now:      {shown(now)}",
     )
-
-
-def _cut_off(taped: Taped) -> ReplayMismatchError:
-    what = f"tool {taped.tool!r}, called by agent" if taped.tool else "agent"
-    return ReplayMismatchError(
-        f"replay: {what} {taped.agent!r} was at work where the recording ends",
-        agent=taped.agent,
-        node=taped.agent,
-        found="the run was cut off before this call was answered",
-        help="replay with on_mismatch='live' to go on from here",
-    )
-
-
-_HELP = "record again if the change is meant, or replay with on_mismatch='live'"

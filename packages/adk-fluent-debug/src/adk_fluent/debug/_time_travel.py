@@ -9,14 +9,14 @@ from adk_fluent.errors import SessionError, UsageError
 from adk_fluent.extend import LOG, describe, storage_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from google.adk.events.event import Event
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.adk.sessions.session import Session
     from google.genai import types
 
-    from adk_fluent.protocol import AgentEvent, RunResult
+    from adk_fluent.protocol import RunResult
 
 Data = dict[str, Any]
 
@@ -113,7 +113,8 @@ class TimeTravel:
                 state cannot hold what is given.
             SessionError: There is no such session, or there is one of the new id.
         """
-        from adk_fluent.extend import (  # noqa: PLC0415  # they import ADK
+        from adk_fluent.debug._adk import edit_event  # noqa: PLC0415  # ADK, when it is used
+        from adk_fluent.extend import (  # noqa: PLC0415  # the same
             copy_events,
             initial_state,
             write_state,
@@ -125,7 +126,7 @@ class TimeTravel:
         edits = _edits(stored, stop, edit)
         kept = copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
         for place, said in edits.items():
-            _edit(kept[place], said)
+            edit_event(kept[place], said)
         await self._check_free(stored, session_id)
         made = await self._service.create_session(
             app_name=stored.app_name,
@@ -159,9 +160,8 @@ class TimeTravel:
             return
         if not isinstance(id, str) or not id.strip():
             raise UsageError("session_id= takes the id of the new session", found=describe(id))
-        if await self._service.get_session(
-            app_name=session.app_name, user_id=session.user_id, session_id=id
-        ):
+        ids: Data = {"app_name": session.app_name, "user_id": session.user_id, "session_id": id}
+        if await self._service.get_session(**ids):
             raise SessionError(
                 f"there is a session {id!r} of user {session.user_id!r} already",
                 help="give another session_id=, or none",
@@ -173,8 +173,7 @@ class TimeTravel:
         app_name, user_id = (getattr(session, name, None) for name in ("app_name", "user_id"))
         if not (isinstance(id, str) and isinstance(app_name, str) and isinstance(user_id, str)):
             raise UsageError(
-                "time travel takes a session, or the result of a run in it",
-                found=describe(session),
+                "time travel takes a session, or the result of a run in it", found=describe(session)
             )
         found = await self._service.get_session(app_name=app_name, user_id=user_id, session_id=id)
         if found is None:
@@ -234,18 +233,15 @@ def _check_state(state: Any) -> None:
 
     given = cast("Mapping[Any, Any]", state)
     for key in given:
-        if not isinstance(key, str) or key.startswith(_TEMPORARY) or is_journal_key(key):
+        passes = str(key).startswith(_TEMPORARY)
+        if not isinstance(key, str) or passes or is_journal_key(key):
             raise UsageError(
                 "state= takes keys that a session keeps",
                 found=f"the key {key!r}",
-                help="temp: keys last as long as a run" if _is_temporary(key) else "a key of yours",
+                help="temp: keys last as long as a run" if passes else "a key of yours",
             )
     if fault := storage_fault(dict(given)):
         raise UsageError(f"state= cannot be kept: state{fault.path} {fault.says}", help=fault.help)
-
-
-def _is_temporary(key: Any) -> bool:
-    return isinstance(key, str) and key.startswith(_TEMPORARY)
 
 
 def _edits(session: Session, stop: int, edit: Any) -> dict[int, Any]:
@@ -279,12 +275,6 @@ def _edits(session: Session, stop: int, edit: Any) -> dict[int, Any]:
     return made
 
 
-def _edit(event: Event, said: Any) -> None:
-    from adk_fluent.debug._adk import edit_event  # noqa: PLC0415  # ADK, when it is used
-
-    edit_event(event, said)
-
-
 # --- where a run stands --------------------------------------------------------------------------
 
 
@@ -306,8 +296,14 @@ def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
         if why == _JOURNAL:
             found.append(event)
     # what an agent says with a position comes of a branch that was not over then
-    if not found and last.path and (last.content is not None or not _is_journal(events[stop - 1])):
-        _tell_cut(last, events[:stop])
+    cut = last.path and (last.content is not None or not _is_journal(events[stop - 1]))
+    if not found and cut and any(map(_is_journal, events[:stop])):
+        LOG.warning(
+            "fork: step %r, or a branch beside it, had more to do after event %s; "
+            "resuming the fork executes that step again",
+            last.node or last.author,
+            last.id,
+        )
     return found
 
 
@@ -315,13 +311,3 @@ def _is_journal(event: Event) -> bool:
     from adk_fluent.extend import is_journal_key  # noqa: PLC0415  # it imports ADK
 
     return any(map(is_journal_key, event.actions.state_delta))
-
-
-def _tell_cut(last: AgentEvent, kept: Iterable[Event]) -> None:
-    if any(map(_is_journal, kept)):
-        LOG.warning(
-            "fork: step %r, or a branch beside it, had more to do after event %s; "
-            "resuming the fork executes that step again",
-            last.node or last.author,
-            last.id,
-        )

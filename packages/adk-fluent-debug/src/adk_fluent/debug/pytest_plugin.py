@@ -9,14 +9,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
+
+__all__: Final[list[str]] = []  # its hooks are pytest's, not for importing
 
 _MODES: Final = ("none", "once", "new", "rewrite")
 _MARK: Final = (
@@ -47,105 +50,52 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     mark = item.get_closest_marker("recording")
     if mark is None:
         return (yield)
-    block = _Block(item, mark)
-    item.stash[_BLOCK] = block
-    with block.around():
+    around: Any = nullcontext()
+    try:
+        around, item.stash[_AFTER] = _opened(item, mark)
+    except Exception as error:  # noqa: BLE001  # raised where it fails the test
+        item.stash[_AFTER] = error
+    with around:
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Fail a test whose mark is wrong, or that left something unused."""
-    block = item.stash.get(_BLOCK, None)
-    if block is None:
-        return (yield)
-    block.check()
+    after = item.stash.get(_AFTER, None)
+    if isinstance(after, Exception):
+        raise after
     result = yield
-    block.finish()
+    if after is not None:
+        after()
     return result
 
 
-class _Block:
-    """What a marked test runs.
+def _opened(item: pytest.Item, mark: pytest.Mark) -> tuple[Any, Callable[[], object]]:
+    """What records or replays a marked test, and what is done when it has passed."""
+    from adk_fluent.debug import Recorder, ReplayerBackend  # noqa: PLC0415  # few tests need it
+    from adk_fluent.errors import UsageError  # noqa: PLC0415  # the same
 
-    Args:
-        item: The test.
-        mark: Its mark.
-    """
-
-    def __init__(self, item: pytest.Item, mark: pytest.Mark) -> None:
-        self._item = item
-        self._options: dict[str, Any] = dict(mark.kwargs)
-        self._args: tuple[Any, ...] = mark.args
-        self._mode: Any = item.config.getoption("--record-mode") or self._options.pop(
-            "mode", "none"
-        )
-        self._options.pop("mode", None)
-        self._allowed = self._options.pop("allow_unused", False)
-        self._error: Exception | None = None
-        self._recorder: Any = None
-        self._backend: Any = None
-        self._file = Path()
-
-    @contextmanager
-    def around(self) -> Generator[None]:
-        """Record or replay what is run inside; what is wrong with the mark `check` raises."""
-        try:
-            made = self._made()
-        except Exception as error:  # noqa: BLE001  # raised where it fails the test
-            self._error = error
-            yield
-            return
-        with made:
-            yield
-
-    def _made(self) -> Any:
-        from adk_fluent.debug import Recorder, ReplayerBackend  # noqa: PLC0415  # few tests need it
-        from adk_fluent.errors import UsageError  # noqa: PLC0415  # the same
-
-        if len(self._args) != 1 or not isinstance(self._args[0], str | Path):
-            raise UsageError(
-                "the mark `recording` takes the path of one file",
-                node=self._item.name,
-                help='@pytest.mark.recording("recordings/order.json")',
-            )
-        if self._mode not in _MODES:
-            raise UsageError(
-                f"the mark `recording` has no mode {self._mode!r}",
-                node=self._item.name,
-                help=f"one of {', '.join(_MODES)}",
-            )
-        if unknown := self._options.keys() - {"tools", "redact"}:
-            raise UsageError(
-                f"the mark `recording` takes no {min(unknown)!r}", node=self._item.name, help=_MARK
-            )
-        self._file = self._item.path.parent / self._args[0]
-        records = self._mode == "rewrite" or (
-            self._mode in {"once", "new"} and not self._file.exists()
-        )
-        if records:
-            self._recorder = Recorder(redact=self._options.get("redact"))
-            return self._recorder
-        mismatch: Any = "live_then_record" if self._mode == "new" else "error"
-        self._backend = ReplayerBackend(self._file, mismatch, **self._options)
-        return self._backend
-
-    def check(self) -> None:
-        """Raise what is wrong with the mark or its file."""
-        if self._error is not None:
-            raise self._error
-
-    def finish(self) -> None:
-        """Save what was recorded by a test that passed, or see that all was used."""
-        if self._recorder is not None:
-            self._recorder.save(self._file)
-            return
-        if self._mode == "new":
-            if self._backend.missed:
-                self._backend.recorded.save(self._file)
-            return
-        if not self._allowed:
-            self._backend.check_unused()
+    options: dict[str, Any] = {"mode": "none", "allow_unused": False, **mark.kwargs}
+    mode, allowed = options.pop("mode"), options.pop("allow_unused")
+    mode = item.config.getoption("--record-mode") or mode
+    if len(mark.args) != 1 or not isinstance(mark.args[0], str | Path):
+        what, how = "takes the path of one file", '@pytest.mark.recording("recordings/order.json")'
+    elif mode not in _MODES:
+        what, how = f"has no mode {mode!r}", f"one of {', '.join(_MODES)}"
+    elif unknown := options.keys() - {"tools", "redact"}:
+        what, how = f"takes no {min(unknown)!r}", _MARK
+    else:
+        file = item.path.parent / mark.args[0]
+        if mode == "rewrite" or (mode != "none" and not file.exists()):
+            recorder = Recorder(redact=options.get("redact"))
+            return recorder, partial(recorder.save, file)
+        backend = ReplayerBackend(file, "live_then_record" if mode == "new" else "error", **options)
+        if mode == "new":
+            return backend, lambda: backend.missed and backend.recorded.save(file)
+        return backend, (lambda: None) if allowed else backend.check_unused
+    raise UsageError(f"the mark `recording` {what}", node=item.name, help=how)
 
 
-_BLOCK: Final = pytest.StashKey[_Block]()
+#: What is done when a test has passed, or what is wrong with its mark or file.
+_AFTER: Final = pytest.StashKey["Exception | Callable[[], object]"]()

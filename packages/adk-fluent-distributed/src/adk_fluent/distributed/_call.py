@@ -29,7 +29,8 @@ class SegmentCall:
         message: What the user says, as JSON of ADK's Content.
         state: What the session's state starts with.
         answers: Answers to questions of the run, by id.
-        trace: W3C trace context: ``traceparent`` and ``tracestate``.
+        trace: W3C trace context: ``traceparent`` and ``tracestate``; or an id for the trace that
+            the run shall be.
         bytes: Names of large bytes of the message, by the number of the part that they are of.
     """
 

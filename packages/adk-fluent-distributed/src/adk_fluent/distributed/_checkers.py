@@ -6,7 +6,15 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
-from adk_fluent.contracts import Diagnostic, Related, Severity, middleware_stacks, state_flows
+from adk_fluent.contracts import (
+    ContractReport,
+    Diagnostic,
+    Graph,
+    Related,
+    Severity,
+    middleware_stacks,
+    state_flows,
+)
 from adk_fluent.distributed._codecs import helper_of
 from adk_fluent.distributed._errors import BoundaryError
 from adk_fluent.distributed._peers import is_peer, peer_step
@@ -16,7 +24,6 @@ from adk_fluent.ir import Ref, SequenceNode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.contracts import Graph
     from adk_fluent.ir import Node
 
 
@@ -148,6 +155,17 @@ def _hosting(graph: Graph, bounded: list[Node]) -> Iterator[Diagnostic]:
     except BoundaryError as error:
         node = next((each for each in graph.nodes if each.name == error.node), graph.root)
         yield Unhosted.at(graph, node, error.what, help=error.help)
+
+
+def memory_of(root: Node) -> ContractReport:
+    """What a pipeline without boundaries keeps in one process, where its runs are durable.
+
+    Nobody has said so before an engine gets it: `check` finds it of one with boundaries.
+    """
+    graph = Graph(root)
+    if any(node.boundary is not None for node in graph.nodes):
+        return ContractReport.of(())
+    return ContractReport.of(_memory(graph))
 
 
 def _memory(graph: Graph) -> Iterator[Diagnostic]:

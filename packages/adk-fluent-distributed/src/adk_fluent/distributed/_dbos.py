@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from adk_fluent.distributed._call import SegmentCall, status_of
+from adk_fluent.distributed._checkers import memory_of
 from adk_fluent.distributed._database import Address, Database, unusable
 from adk_fluent.distributed._deploy import is_container_of
 from adk_fluent.distributed._engine import EngineCapabilities
@@ -27,7 +28,7 @@ from adk_fluent.distributed._runs import (
 )
 from adk_fluent.distributed._segments import node_of
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import LOG, describe
 from adk_fluent.ir import ScalingConfig
 
 if TYPE_CHECKING:
@@ -197,7 +198,8 @@ class DbosEngine:
 
         Raises:
             DistributedRunError: A step failed, or the run was cancelled; see `answer`.
-            EngineError: The engine was closed meanwhile; `run` with the same id goes on.
+            EngineError: The engine was closed meanwhile, or could not reach its database for so
+                long that others take it for dead; `run` with the same id goes on.
         """
         call = await self._call(pipeline, message, run_id, state, user_id)
         station = self._stations[call.fingerprint]
@@ -215,9 +217,11 @@ class DbosEngine:
                     async with asyncio.timeout(pause):
                         await over.wait()
                 pause = _SOON if over.is_set() else min(_RARER * pause, _LOOK)
-                if self._runtime is None:
+                if self._runtime is None or self._runtime.is_lost:
+                    lost = self._runtime is not None
                     raise EngineError(
                         f"the engine was closed while run {call.run_id!r} went on",
+                        found="it could not tell others in time that it is alive" if lost else None,
                         help="run(...) with the same run_id goes on with it",
                     )
                 over.clear()
@@ -435,6 +439,8 @@ class DbosEngine:
         station = adk.Station(node, self._config, sessions, artifacts, url=self._address.url)
         known = self._stations.setdefault(station.plan.fingerprint, station)
         known.refuse_other(station)
+        for each in memory_of(node) if known is station else ():
+            LOG.warning("a run that goes on in another process begins anew there: %s", each)
         return known
 
     async def _launched(
@@ -465,10 +471,11 @@ class DbosEngine:
                     queues[dbos.queue_of(fingerprint, dbos.ALL)] = self._concurrency
                 self._check_isolation(station.plan, names)
             runtime = self._runtime
-            if runtime is not None and (queues.keys() <= runtime.queues.keys() or not queues):
-                return runtime
-            while runtime is not None and not runtime.is_idle:  # noqa: ASYNC110  # threads
-                await asyncio.sleep(self._poll)
+            if runtime is not None and not runtime.is_lost:
+                if queues.keys() <= runtime.queues.keys() or not queues:
+                    return runtime
+                while not runtime.is_idle:  # noqa: ASYNC110  # threads
+                    await asyncio.sleep(self._poll)
             if runtime is not None:
                 queues = {**runtime.queues, **queues}
                 await self.aclose()

@@ -430,7 +430,7 @@ class Runtime:
 
     def _watch(self) -> None:
         """Give signs of life, hand over the work of the dead, and end what was cancelled."""
-        reaped = -_REAP
+        reaped, fails = -_REAP, False
         while not self._over.wait(min(_WATCH, self._lease / 4)):
             try:
                 self._end_cancelled()
@@ -438,8 +438,13 @@ class Runtime:
                     reaped = time.monotonic()
                     self._beat()
                     self._reap()
-            except Exception:  # noqa: BLE001  # it goes on, and is told
-                LOG.warning("a worker could not look after its database", exc_info=True)
+                fails = False
+            except Exception as error:  # noqa: BLE001  # it goes on, and is told once
+                if not fails:
+                    ours = isinstance(error, EngineError)
+                    said = error.found if ours else unusable(error, self.address).found
+                    LOG.warning("a worker could not look after its database, %s", said)
+                fails = True
 
     def _beat(self) -> None:
         before = time.monotonic()

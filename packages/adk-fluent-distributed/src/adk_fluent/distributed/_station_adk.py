@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import uuid4
 
 from google.genai import types
 from opentelemetry import context as otel
-from opentelemetry import propagate
+from opentelemetry import propagate, trace
 
 from adk_fluent.backends.adk import ADKBackend, to_content
 from adk_fluent.distributed._artifacts_adk import RunArtifacts
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 #: Bytes of JSON that a message, or the state that a run begins with, may have.
 _LARGEST: Final = 8_000_000
+#: Beside W3C's names: the id of a trace that the run shall be, where its caller has none.
+_TRACE: Final = "adk_fluent_run"
+_SPAN: Final = (1 << 64) - 1
 _AGAIN: Final = 0.5  # seconds between two looks at a call that somebody else runs
 
 
@@ -316,14 +320,27 @@ def _check_size(what: str, data: Any) -> None:
 
 
 def trace_now() -> dict[str, str]:
-    """The trace context of the caller."""
+    """The trace context of the caller; without one, the id of a trace that the run shall be."""
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
+    if not trace.get_current_span().get_span_context().is_valid:
+        carrier[_TRACE] = uuid4().hex
     return carrier
 
 
-def _traced(trace: Mapping[str, str]) -> otel.Context:
-    return propagate.extract(dict(trace)) if trace else otel.get_current()
+def _traced(carried: Mapping[str, str]) -> otel.Context:
+    context = propagate.extract(dict(carried)) if carried else otel.get_current()
+    return _begun(int(carried[_TRACE], 16), context) if _TRACE in carried else context
+
+
+def _begun(id: int, context: otel.Context) -> otel.Context:
+    """A trace that nobody has begun, sampled as this process samples what it begins itself."""
+    sampler: Any = getattr(trace.get_tracer_provider(), "sampler", None)
+    sampled = sampler is None or sampler.should_sample(None, id, _TRACE).decision.is_sampled()
+    parent = trace.SpanContext(
+        id, id & _SPAN or 1, is_remote=True, trace_flags=trace.TraceFlags(int(sampled))
+    )
+    return trace.set_span_in_context(trace.NonRecordingSpan(parent), context)
 
 
 def _told(error: BaseException) -> dict[str, str]:

@@ -246,6 +246,8 @@ class Misses:
             help = f"write it in a step, take it out of the outputs, or {lenient(site)}"
         else:
             declare = f'declare it: .contract(inputs=["{key}"])'
+            if site.how == "begins with":  # of a part: that it is declared gives it no value
+                declare = f"{declare} of the whole pipeline, whose caller then gives it"
             help = f"write it in a step before, {declare}, or {lenient(site)}"
         who = "nothing" if writer is None else f"only `{site.node.name}` itself"
         return _Said(f"but {who} writes it", [], help)

@@ -141,6 +141,10 @@ class InertPlaceholder(Diagnostic, code="FLW142", severity=_INFO):
     """Text that looks like a placeholder and reaches the model as it stands."""
 
 
+class UnreadableAnswer(Diagnostic, code="FLW143", severity=_ERROR):
+    """An agent's answer cannot be read into the keys that the agent writes."""
+
+
 # --- the application -----------------------------------------------------------------------------
 
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent._answer_keys import check_answer
 from adk_fluent.contracts._reports._diagnostic import Related
-from adk_fluent.contracts._reports._issues import DuplicateTool, InertPlaceholder
-from adk_fluent.ir import AgentNode
+from adk_fluent.contracts._reports._issues import (
+    DuplicateTool,
+    InertPlaceholder,
+    UnreadableAnswer,
+)
+from adk_fluent.errors import UsageError
+from adk_fluent.ir import AgentNode, RemoteAgentNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +84,16 @@ def _fills(name: str) -> bool:
         if name.startswith(scope):
             return name.removeprefix(scope).isidentifier()
     return False
+
+
+def check_answers(graph: Graph) -> Iterator[Diagnostic]:
+    """The answer of an agent has what the agent writes; compiling refuses it otherwise."""
+    for agent in (*graph.of(AgentNode), *graph.of(RemoteAgentNode)):
+        try:
+            check_answer(agent)
+        except UsageError as error:
+            said = error.what if error.found is None else f"{error.what}: {error.found}"
+            yield UnreadableAnswer.at(graph, agent, said, help=error.help)
 
 
 def needed_artifacts(agent: AgentNode) -> list[str]:

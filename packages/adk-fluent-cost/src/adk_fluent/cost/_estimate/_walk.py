@@ -10,27 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from adk_fluent.cost._estimate._chances import chances_of, total_of
-from adk_fluent.cost._estimate._range import NEVER, ONCE, Range
-from adk_fluent.cost._models import name_of
-from adk_fluent.cost._selecting._candidates import table_of
+from adk_fluent import ir
+from adk_fluent.cost._requests import name_of
+from adk_fluent.cost._selecting._choice import table_of
 from adk_fluent.errors import UsageError
-from adk_fluent.ir import (
-    AdkAgentNode,
-    AgentNode,
-    AppNode,
-    FallbackNode,
-    LoopNode,
-    MapOverNode,
-    Node,
-    ParallelNode,
-    RaceNode,
-    RemoteAgentNode,
-    RouteNode,
-    SequenceNode,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,6 +25,113 @@ if TYPE_CHECKING:
     from adk_fluent.cost._prices._books import PriceTable
 
     Price: TypeAlias = Callable[[str, float, float], float | None]
+    from collections.abc import Callable
+
+    from adk_fluent.ir import ModelCandidate, ModelSelectorNode
+
+
+class Range(NamedTuple):
+    """A number as expected, at least, and at most."""
+
+    mean: float = 0.0
+    lo: float = 0.0
+    hi: float = 0.0
+
+    def plus(self, other: Range) -> Range:
+        """Return the sum of both."""
+        if self is NEVER:
+            return other
+        return Range(self.mean + other.mean, self.lo + other.lo, self.hi + other.hi)
+
+    def times(self, other: Range) -> Range:
+        """Return the product of both; nothing of something endless is nothing."""
+        if other is ONCE:
+            return self
+        return Range(
+            self.mean * other.mean,
+            self.lo * other.lo,
+            self.hi * other.hi if self.hi and other.hi else 0.0,
+        )
+
+
+ONCE = Range(1.0, 1.0, 1.0)
+NEVER = Range()
+
+
+class Chance(NamedTuple):
+    """A model that may be asked.
+
+    Attributes:
+        model: The model.
+        cost: What all calls cost if it takes them; None where nobody knows.
+        share: How often it is asked for each call of the agent, on average.
+        most: The same at most.
+    """
+
+    model: str
+    cost: Range | None
+    share: float
+    most: float = 1.0
+
+
+def chances_of(
+    selector: ModelSelectorNode, cost: Callable[[str], Range | None], prompt: float, rate: float
+) -> list[Chance]:
+    """Return the models that may be asked, the one that is preferred first.
+
+    It is assumed that conditions hold. What stands behind a candidate without a condition is asked
+    by adaptive selectors alone.
+
+    Args:
+        selector: The selector.
+        cost: What all calls cost if one model takes them.
+        prompt: Tokens of a prompt.
+        rate: Share of the answers that a judge rejects.
+    """
+    costs = {at: cost(each.name) for at, each in enumerate(selector.candidates)}
+
+    def dearness(row: tuple[int, ModelCandidate]) -> tuple[float, bool, float]:
+        found = costs[row[0]]
+        best = selector.strategy == "quality_optimized"
+        return (-row[1].quality_tier if best else 0.0, found is None, found.mean if found else 0.0)
+
+    rows = [
+        (at, each)
+        for at, each in enumerate(selector.candidates)
+        if each.max_tokens is None or prompt <= each.max_tokens
+    ]
+    chances: list[Chance] = []
+    tier = float("-inf")
+    for at, each in sorted(rows, key=dearness):
+        if selector.strategy != "adaptive":
+            share = 0.0 if chances else 1.0
+            chances.append(Chance(each.name, costs[at], share, share))
+            if each.condition is None:
+                break
+        elif each.quality_tier >= tier:
+            tier = each.quality_tier
+            chances.append(Chance(each.name, costs[at], rate ** len(chances)))
+    other = selector.fallback_model
+    if other is not None:
+        name = other if isinstance(other, str) else other.name
+        chances.append(Chance(name, cost(name), 0.0 if chances else 1.0, 0.0))
+    return chances or [
+        Chance(each.name, costs[at], float(not at)) for at, each in enumerate(selector.candidates)
+    ]
+
+
+def total_of(selector: ModelSelectorNode, chances: list[Chance]) -> Range | None:
+    """Return what the calls cost; None where nobody knows a price."""
+    known = [(each.cost, each.share) for each in chances if each.cost is not None]
+    if not known:
+        return None
+    ladder = selector.strategy == "adaptive"
+    tops = [cost.hi for cost, _ in known]
+    return Range(
+        sum(cost.mean * share for cost, share in known),
+        min(cost.lo for cost, _ in known),
+        sum(tops) if ladder else max(tops),
+    )
 
 
 @dataclass(slots=True)
@@ -61,7 +153,7 @@ class Position:
         cost: USD of all that is in it, each time it runs.
     """
 
-    node: Node
+    node: ir.Node
     model: str
     inside: list[int]
     asked: list[tuple[str, float, float | None]]
@@ -93,7 +185,7 @@ class Walk:
 
     def __init__(
         self,
-        root: Node,
+        root: ir.Node,
         traffic: TrafficAssumptions,
         default_model: str,
         pricing: Callable[[PriceTable | None], Price],
@@ -120,46 +212,46 @@ class Walk:
         nodes = [each.node for each in self.positions]
         branches: list[str] = []
         for each in nodes:
-            if isinstance(each, RouteNode):
+            if isinstance(each, ir.RouteNode):
                 branches += [one.name for one in (*each.branches, each.default) if one is not None]
-            elif isinstance(each, AgentNode):
+            elif isinstance(each, ir.AgentNode):
                 branches += [one.name for one in each.delegates]
         kinds = {
             "branch_probabilities": branches,
-            "loop_iterations": [each.name for each in nodes if isinstance(each, LoopNode)],
-            "map_items": [each.name for each in nodes if isinstance(each, MapOverNode)],
+            "loop_iterations": [each.name for each in nodes if isinstance(each, ir.LoopNode)],
+            "map_items": [each.name for each in nodes if isinstance(each, ir.MapOverNode)],
         }
         self._traffic.check_names({each.name for each in nodes}, kinds)
 
     # --- positions -----------------------------------------------------------------------------
 
-    def _place(self, root: Node, default_model: str) -> None:
-        todo: list[tuple[Node, str, Range, int]] = [(root, default_model, ONCE, -1)]
+    def _place(self, root: ir.Node, default_model: str) -> None:
+        todo: list[tuple[ir.Node, str, Range, int]] = [(root, default_model, ONCE, -1)]
         while todo:
             node, model, share, parent = todo.pop()
-            if isinstance(node, AppNode) and node.execution and node.execution.default_model:
+            if isinstance(node, ir.AppNode) and node.execution and node.execution.default_model:
                 model = name_of(node.execution.default_model) or model
-            if isinstance(node, AgentNode):
+            if isinstance(node, ir.AgentNode):
                 first = node.selector.candidates[0].model if node.selector else node.model
                 model = name_of(first) or model
             at = len(self.positions)
             self.positions.append(Position(node, model, [], [], share))
             if parent >= 0:
                 self.positions[parent].inside.append(at)
-            if isinstance(node, AdkAgentNode | RemoteAgentNode):
+            if isinstance(node, ir.AdkAgentNode | ir.RemoteAgentNode):
                 self.opaque.append(node.name)
             inside = tuple(self._shares(node))
             todo.extend([(each, model, much, at) for each, much in reversed(inside)])
 
-    def _shares(self, node: Node) -> Iterable[tuple[Node, Range]]:  # noqa: PLR0911  # one for each kind
+    def _shares(self, node: ir.Node) -> Iterable[tuple[ir.Node, Range]]:  # noqa: PLR0911  # one for each kind
         traffic = self._traffic
-        if isinstance(node, AgentNode):
+        if isinstance(node, ir.AgentNode):
             return self._helpers(node) if node.agent_tools or node.delegates else ()
-        if isinstance(node, AppNode):
+        if isinstance(node, ir.AppNode):
             return [(node.root, ONCE)]
-        if isinstance(node, RouteNode):
+        if isinstance(node, ir.RouteNode):
             return self._branches(node)
-        if isinstance(node, LoopNode):
+        if isinstance(node, ir.LoopNode):
             most = float(node.max_iterations) if node.max_iterations > 0 else inf
             if most == inf:
                 self.unbounded.append(node.name)
@@ -175,10 +267,10 @@ class Walk:
                     help=f"TrafficAssumptions(loop_iterations={{{node.name!r}: 3}})",
                 )
             return [(node.body, Range(mean, 1.0 if ends else min(most, mean), most))]
-        if isinstance(node, MapOverNode):
+        if isinstance(node, ir.MapOverNode):
             self.unbounded.append(node.name)
             return [(node.body, Range(traffic.of("map_items", node.name), 0.0, inf))]
-        if isinstance(node, FallbackNode):
+        if isinstance(node, ir.FallbackNode):
             rate = traffic.failure_rate
             return [
                 (each, Range(rate**at, 0.0 if at else 1.0, 1.0))
@@ -186,7 +278,7 @@ class Walk:
             ]
         return [(each, ONCE) for each in node.children]
 
-    def _helpers(self, node: AgentNode) -> Iterable[tuple[Node, Range]]:
+    def _helpers(self, node: ir.AgentNode) -> Iterable[tuple[ir.Node, Range]]:
         """Agents in an agent's tools, and those that it may hand over to."""
         rounds = self._traffic.of("tool_rounds", node.name)
         share = self._traffic.branch_probabilities
@@ -195,7 +287,7 @@ class Walk:
         for each in node.delegates:
             yield each, Range(share.get(each.name, 0.0), 0.0, 1.0)
 
-    def _branches(self, node: RouteNode) -> Iterable[tuple[Node, Range]]:
+    def _branches(self, node: ir.RouteNode) -> Iterable[tuple[ir.Node, Range]]:
         given = self._traffic.branch_probabilities
         branches = [*node.branches, *([] if node.default is None else [node.default])]
         known = {each.name: given[each.name] for each in branches if each.name in given}
@@ -221,24 +313,27 @@ class Walk:
 
     def _says(self, here: Position) -> Range:
         node = here.node
-        if isinstance(node, AgentNode):
+        if isinstance(node, ir.AgentNode):
             return _exactly(0.0 if node.mock else self._output(node))
-        inside = [self.positions[each] for each in here.inside]
-        each_says = [each.says.times(each.share) for each in inside]
-        if isinstance(node, RouteNode) and inside:
-            mean = sum(each.mean for each in each_says)
-            return _of_one_way(mean, [each.says for each in inside], node)
-        if isinstance(node, RaceNode) and each_says:
-            return Range(*(max(column) for column in zip(*each_says, strict=True)))
-        if isinstance(node, FallbackNode) and inside:
-            first = inside[0].says
-            return Range(first.mean, min(e.says.lo for e in inside), max(e.says.hi for e in inside))
-        total = NEVER
-        for each in each_says:
+        ways = [self.positions[each].says for each in here.inside]
+        if isinstance(node, ir.RaceNode) and ways:
+            return Range(*(max(column) for column in zip(*ways, strict=True)))
+        if isinstance(node, ir.FallbackNode) and ways:
+            return Range(ways[0].mean, min(e.lo for e in ways), max(e.hi for e in ways))
+        return self._of_all(here, ways, NEVER)
+
+    def _of_all(self, here: Position, ways: list[Range], total: Range) -> Range:
+        """What comes of all that is inside a position, or of one of its ways."""
+        shares = (self.positions[each].share for each in here.inside)
+        made = [each.times(share) for each, share in zip(ways, shares, strict=True)]
+        if isinstance(here.node, ir.RouteNode) and ways:  # without a default, none may be taken
+            lo = 0.0 if here.node.default is None else min(each.lo for each in ways)
+            return Range(sum(each.mean for each in made), lo, max(each.hi for each in ways))
+        for each in made:
             total = total.plus(each)
         return total
 
-    def _output(self, node: AgentNode) -> float:
+    def _output(self, node: ir.AgentNode) -> float:
         return self._traffic.of("avg_output_tokens", node.name)
 
     # --- how often, and on what ----------------------------------------------------------------
@@ -250,15 +345,17 @@ class Walk:
             each = self.positions[at]
             each.runs = here.runs.times(each.share)
             each.sees, each.before = sees, before
-            if isinstance(node, LoopNode):  # on average, half of the iterations are before
+            if isinstance(node, ir.LoopNode):  # on average, half of the iterations are before
                 mean, _, hi = each.share
                 again = Range(max(0.0, mean - 1) / 2, 0.0, max(0.0, hi - 1) / 2)
                 each.sees = sees.plus(each.says.times(again))
-            if isinstance(node, AgentNode):  # it is asked in a conversation of its own
+            if isinstance(node, ir.AgentNode):  # it is asked in a conversation of its own
                 each.sees = each.before = NEVER
-            if isinstance(node, SequenceNode):
+            if isinstance(node, ir.SequenceNode):
                 sees, before = sees.plus(each.says), each.says
-            elif not isinstance(node, ParallelNode | RaceNode | RouteNode | MapOverNode):
+            elif not isinstance(
+                node, ir.ParallelNode | ir.RaceNode | ir.RouteNode | ir.MapOverNode
+            ):
                 before = each.says
 
     # --- what it costs -------------------------------------------------------------------------
@@ -268,11 +365,11 @@ class Walk:
         runs: dict[str, float] = {}
         for each in self.positions:
             measured = each.node.name in self._traffic.measured_calls
-            if measured and isinstance(each.node, AgentNode):  # what is around it has its name
+            if measured and isinstance(each.node, ir.AgentNode):  # what is around it has its name
                 runs[each.node.name] = runs.get(each.node.name, 0.0) + each.runs.mean
         return runs
 
-    def _calls(self, node: AgentNode) -> Range:
+    def _calls(self, node: ir.AgentNode) -> Range:
         """The model calls of an agent, each time it runs."""
         rounds = 0.0
         if node.tools or node.agent_tools:
@@ -286,7 +383,7 @@ class Walk:
         mean = measured / runs if runs else 0.0
         return Range(mean, min(1.0, mean), max(1 + rounds, mean))
 
-    def _own(self, node: AgentNode, here: Position) -> Range | None:
+    def _own(self, node: ir.AgentNode, here: Position) -> Range | None:
         """What the calls of an agent cost, each time it runs; None if nobody knows."""
         selector = node.selector
         if selector is None:
@@ -311,7 +408,9 @@ class Walk:
         ]
         return total_of(selector, chances)
 
-    def _calls_of(self, model: str, price: Price, node: AgentNode, here: Position) -> Range | None:
+    def _calls_of(
+        self, model: str, price: Price, node: ir.AgentNode, here: Position
+    ) -> Range | None:
         """What the calls of an agent cost if all are of one model."""
         traffic, output = self._traffic, self._output(node)
         base = traffic.of("avg_input_tokens", node.name)
@@ -333,21 +432,13 @@ class Walk:
 
     def _cost(self, here: Position) -> Range:
         node, total = here.node, NEVER
-        if isinstance(node, AgentNode) and not node.mock:
+        if isinstance(node, ir.AgentNode) and not node.mock:
             here.calls = self._calls(node)
             here.own = self._own(node, here)
             total = here.own or NEVER
         if not here.inside:
             return total
-        inside = [
-            each.cost.times(each.share) for each in (self.positions[at] for at in here.inside)
-        ]
-        if isinstance(node, RouteNode) and inside:
-            mean = sum(each.mean for each in inside)
-            return _of_one_way(mean, [self.positions[at].cost for at in here.inside], node)
-        for each in inside:
-            total = total.plus(each)
-        return total
+        return self._of_all(here, [self.positions[each].cost for each in here.inside], total)
 
 
 @lru_cache(maxsize=1024)
@@ -355,12 +446,6 @@ def _exactly(number: float) -> Range:
     return Range(number, number, number)
 
 
-def _of_one_way(mean: float, ways: list[Range], node: RouteNode) -> Range:
-    """What comes of one of several ways; without a default, none may be taken."""
-    lo = 0.0 if node.default is None else min(each.lo for each in ways)
-    return Range(mean, lo, max(each.hi for each in ways))
-
-
-def _seen(node: AgentNode, here: Position) -> Range:
+def _seen(node: ir.AgentNode, here: Position) -> Range:
     """What of earlier steps is in an agent's prompt."""
     return {"transcript": here.sees, "input": here.before}.get(node.history, NEVER)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from adk_fluent.cost._errors import PriceError, PriceFileError, must_be
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
 from adk_fluent.cost._prices._table import CHECKED, ROWS
+from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Money, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from decimal import Decimal
-    from typing import TypeAlias
 
     from adk_fluent.protocol import PriceBook, Usage
+
 
 #: What may be given as prices: rows by model, a file of them, a price book, or several in order.
 Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | Path | Iterable[PriceBook]"
@@ -44,47 +48,7 @@ class Quote(NamedTuple):
 
 #: What `.mock(...)`, and a ScriptedModel that is not told which model it stands for, are called.
 _STAND_IN: Final = "scripted"
-
-
-class BuiltInPrices:
-    """The prices of Gemini and Gemma that this wheel brings; they need no network.
-
-    Attributes:
-        source: What reports call it, with the day on which it was checked.
-    """
-
-    source: str = f"built-in {CHECKED.isoformat()}"
-
-    def price(
-        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
-    ) -> Money | Unknown:
-        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
-        if model == _STAND_IN:
-            return Money()
-        name = model_id(model)
-        if name.provider not in (None, "google"):
-            return Unknown(f"no price of {model!r}: the table has Google's models only")
-        rows = _built_in().get(name.name) or _built_in().get(name.base)
-        return _priced(rows, model, usage, at, tier)
-
-    def __repr__(self) -> str:
-        return f"BuiltInPrices({CHECKED.isoformat()})"
-
-
-@cache
-def _built_in() -> dict[str, tuple[Price, ...]]:
-    return {name: _prices_of(name, rows) for name, rows in ROWS.items()}
-
-
-def _priced(
-    rows: tuple[Price, ...] | None, model: str, usage: Usage, at: datetime, tier: str | None
-) -> Money | Unknown:
-    if not rows:
-        return Unknown(f"no price of {model!r}")
-    row = rows[0] if rows[0].since is None and len(rows) == 1 else at_day(rows, at.date())
-    if row is None:
-        return Unknown(f"no price of {model!r} on {at.date().isoformat()}")
-    return row.price(usage, tier)
+_Rows: TypeAlias = tuple[Price, ...]
 
 
 class PriceTable:
@@ -118,12 +82,12 @@ class PriceTable:
         must_be(Mapping, rows, what, help, PriceError)
         must_be(str, source, "PriceTable(source=...) takes text", error=PriceError)
         self.source = source
-        self._rows: dict[str, tuple[Price, ...]] = {}
+        self._rows: dict[str, _Rows] = {}
         for model, given in rows.items():
             text = model if str(model).strip() else None
             must_be(str, text, "a model's name is text", error=PriceError)
             self._rows[model] = _prices_of(model, given)
-        self._by_name: dict[tuple[str | None, str], tuple[Price, ...]] = {}
+        self._by_name: dict[tuple[str | None, str], _Rows] = {}
         for model, each in self._rows.items():
             name = model_id(model)
             provider = name.provider if "/" in model else None  # else it is of any
@@ -140,24 +104,46 @@ class PriceTable:
         must_be(str | Path, path, what, error=PriceFileError)
         from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # imports yaml
 
-        return cls(read_rows(Path(path), cls), source=Path(path).name)
+        return PriceTable(read_rows(Path(path), PriceTable), source=Path(path).name)
+
+    def row(self, model: str, day: date) -> Price | Unknown:
+        """Return the prices of a model on a day."""
+        rows = self._rows.get(model)
+        if rows is None:
+            name = model_id(model)
+            keys = product((name.name, name.base), (name.provider, None))
+            found = (self._by_name.get((provider, each)) for each, provider in keys)
+            rows = next(filter(None, found), None)
+        if rows is None:
+            return Unknown(f"no price of {model!r}")
+        return at_day(rows, day) or Unknown(f"no price of {model!r} on {day.isoformat()}")
 
     def price(
         self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
     ) -> Money | Unknown:
         """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
-        rows = self._rows.get(model)
-        if rows is None:
-            name = model_id(model)
-            for key in product((name.name, name.base), (name.provider, None)):
-                rows = rows or self._by_name.get((key[1], key[0]))
-        return _priced(rows, model, usage, at, tier)
+        row = self.row(model, at.date())
+        return row if isinstance(row, Unknown) else row.price(usage, tier)
 
     def __repr__(self) -> str:
-        return f"PriceTable({len(self._rows)} models, source={self.source!r})"
+        return f"{type(self).__name__}({len(self._rows)} models, source={self.source!r})"
 
 
-def _prices_of(model: str, given: Any) -> tuple[Price, ...]:
+class BuiltInPrices(PriceTable):
+    """The prices of Gemini and Gemma that this wheel brings; they need no network.
+
+    Attributes:
+        source: What reports call it, with the day on which it was checked.
+    """
+
+    def __init__(self) -> None:
+        """Make the table."""
+        rows: dict[str, Any] = {f"google/{name}": each for name, each in ROWS.items()}
+        free = {_STAND_IN: {"input": 0, "output": 0}}
+        super().__init__(rows | free, source=f"built-in {CHECKED.isoformat()}")
+
+
+def _prices_of(model: str, given: Any) -> _Rows:
     rows = cast("list[Any]", given) if isinstance(given, list | tuple) else [given]
     made = [price_of(each, repr(model)) for each in rows]
     if not made or len({each.since for each in made}) < len(made):
@@ -186,21 +172,20 @@ def price_of(given: Any, where: str) -> Price:
     tiers: Any = row.get("tiers") or {}
     for field, value in (("above", above), ("tiers", tiers)):
         must_be(Mapping, value, f"{where}, {field}: this is a mapping", error=PriceError)
-    thresholds: list[tuple[int, Rates]] = []
-    for threshold, dearer in above.items():
-        if not isinstance(threshold, int) or isinstance(threshold, bool) or threshold < 1:
-            raise PriceError(f"{where}, above: prompt tokens are a number", found=repr(threshold))
+    thresholds: dict[int, Rates] = {}
+    for threshold, dearer in sorted(above.items(), key=lambda each: _tokens(each[0], where)):
         here = f"{where}, above {threshold}"
         must_be(Mapping, dearer, f"{here}: this is a mapping", error=PriceError)
-        both = {**rates, **cast("Mapping[str, Any]", dearer)}
-        thresholds.append((threshold, rates_of(both, here)))
+        thresholds[threshold] = rates_of({**rates, **dearer}, here)
     times = {str(tier): _multiple(each, f"{where}, tiers, {tier}") for tier, each in tiers.items()}
-    return Price(
-        rates_of(rates, where),
-        _day(row.get("since"), where),
-        tuple(sorted(thresholds, key=lambda each: each[0])),
-        {**MULTIPLIERS, **times},
-    )
+    since, dearest = _day(row.get("since"), where), tuple(thresholds.items())
+    return Price(rates_of(rates, where), since, dearest, {**MULTIPLIERS, **times})
+
+
+def _tokens(value: Any, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise PriceError(f"{where}, above: prompt tokens are a number", found=repr(value))
+    return value
 
 
 def _multiple(value: object, where: str) -> Decimal:
@@ -276,6 +261,22 @@ class PriceBooks:
             unknown = unknown or made
         return Quote(unknown or Unknown(f"no price of {model!r}"))
 
+    def of_day(
+        self, model: str, day: date, tier: str | None
+    ) -> tuple[Callable[[Usage], Decimal] | None, str]:
+        """Return what calls of a model cost all day, in USD, and which book says so.
+
+        None where there are none, or a book has to be asked each time: others than tables may say
+        another price for each call.
+        """
+        for book, (_, source) in zip(self.books, self._asked, strict=True):
+            if not isinstance(book, PriceTable) or type(book).price is not PriceTable.price:
+                break
+            row = book.row(model, day)
+            if isinstance(row, Price) and (usd := row.of_tier(tier)) is not None:
+                return usd, source
+        return None, ""
+
 
 def _failed(source: str, model: str, how: str) -> Quote:
     """No price: what books behind a broken one say may be another one."""
@@ -291,9 +292,7 @@ def source_of(book: PriceBook) -> str:
 @cache
 def default_books() -> tuple[PriceBook, ...]:
     """Return what is asked after the user's own prices: the table here, then genai-prices."""
-    from adk_fluent.cost._prices._genai import installed  # noqa: PLC0415  # looks for it
-
-    return (BuiltInPrices(), *installed())
+    return (BuiltInPrices(), *([GenaiPrices()] if find_spec("genai_prices") else []))
 
 
 def default_prices() -> PriceBooks:
@@ -309,12 +308,58 @@ def price_books(given: Prices | None = None) -> PriceBooks:
     """
     if isinstance(given, PriceBooks):
         return given
-    if given is None:
-        own: list[Any] = []
-    elif isinstance(given, str | Path):
+    own: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+    if isinstance(given, str | Path):
         own = [PriceTable.from_yaml(given)]
     elif isinstance(given, Mapping):
         own = [PriceTable(cast("Mapping[str, Any]", given))]
-    else:
-        own = list(given) if isinstance(given, Iterable) else [given]
-    return PriceBooks([*own, *default_books()])
+    return PriceBooks([*([] if given is None else own), *default_books()])
+
+
+class GenaiPrices:
+    """The prices of genai-prices, by pydantic: some fifty providers, offline.
+
+    Attributes:
+        source: What reports call it.
+    """
+
+    source: str = "genai-prices"
+
+    def __init__(self) -> None:
+        """Make the book; the library is imported when the first price is asked for.
+
+        Raises:
+            UsageError: The library is not installed.
+        """
+        if find_spec("genai_prices") is None:
+            raise UsageError(
+                "GenaiPrices needs genai-prices", help="pip install 'adk-fluent-cost[prices]'"
+            )
+
+    def price(
+        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
+    ) -> Money | Unknown:
+        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
+        times = MULTIPLIERS.get(tier or "standard")
+        if times is None:
+            return Unknown(f"no price for the service tier {tier!r}")
+        library: Any = import_module("genai_prices")
+        name = model_id(model)
+        tokens = library.Usage(
+            input_tokens=usage.prompt + usage.tool,
+            output_tokens=usage.output + usage.thoughts,
+            cache_read_tokens=usage.cached,
+            cache_write_tokens=usage.cache_write,
+            input_audio_tokens=usage.audio,
+            cache_audio_read_tokens=usage.cached_audio,
+            output_audio_tokens=usage.audio_output,
+            output_image_tokens=usage.image_output,
+        )
+        moment = at if at.tzinfo else at.replace(tzinfo=UTC)
+        try:
+            made = library.calc_price(
+                tokens, name.name, provider_id=name.provider, genai_request_timestamp=moment
+            )
+        except (LookupError, ValueError) as error:
+            return Unknown(f"no price of {model!r}: {error}")
+        return Money(made.total_price * times)

@@ -12,7 +12,7 @@ from adk_fluent.extend import describe
 from adk_fluent.protocol import Money, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import date
 
     from adk_fluent.protocol import Usage
@@ -112,15 +112,25 @@ class Price:
 
     def price(self, usage: Usage, tier: str | None) -> Money | Unknown:
         """Return what one call costs."""
-        rates, tokens = self.rates, usage.prompt + usage.tool
-        for threshold, dearer in self.above:
-            if tokens > threshold:
-                rates = dearer
-        times = self.multipliers.get(tier or "standard")
-        if times is None:
+        usd = self.of_tier(tier)
+        if usd is None:
             return Unknown(f"no price for the service tier {tier!r}")
-        usd = rates.price(usage)
-        return Money(usd if times == 1 else usd * times)
+        return Money(usd(usage))
+
+    def of_tier(self, tier: str | None) -> Callable[[Usage], Decimal] | None:
+        """Return what calls in a service tier cost, in USD; None where there is no such tier."""
+        times = self.multipliers.get(tier or "standard")
+        if times is None or (times == 1 and not self.above):
+            return None if times is None else self.rates.price
+
+        def usd(usage: Usage) -> Decimal:
+            rates = self.rates
+            for threshold, dearer in self.above:
+                if usage.prompt + usage.tool > threshold:
+                    rates = dearer
+            return rates.price(usage) * times
+
+        return usd
 
 
 def at_day(prices: tuple[Price, ...], day: date) -> Price | None:
@@ -200,17 +210,15 @@ def amount(value: Any, where: str) -> Decimal:
     """
     made = number(value, f"{where}: a price")
     if made > MOST:
-        raise PriceError(
-            f"{where}: {made} USD for a million tokens is no price",
-            found=f"{made} for a million, or {made / 1000} if it is the price of a billion",
-            help="give USD for a million tokens, such as 0.30",
-        )
-    if 0 < made < LEAST:
+        or_else = f"{made / 1000} if it is the price of a billion"
+    elif 0 < made < LEAST:
         million, thousand = ((made * each).normalize() for each in (_MILLION, 1000))
-        raise PriceError(
-            f"{where}: {made} USD for a million tokens is no price",
-            found=f"{made} for a million, or {million:f} if it is the price of one token, or "
-            f"{thousand:f} if it is that of a thousand",
-            help="give USD for a million tokens, such as 0.30",
-        )
-    return made
+        or_else = f"{million:f} if it is the price of one token, or {thousand:f} if it is that of "
+        or_else += "a thousand"
+    else:
+        return made
+    raise PriceError(
+        f"{where}: {made} USD for a million tokens is no price",
+        found=f"{made} for a million, or {or_else}",
+        help="give USD for a million tokens, such as 0.30",
+    )

@@ -50,10 +50,7 @@ ROWS: Final[dict[str, list[dict[str, Any]]]] = {
     "gemini-3.7-flash": _FLASH_36,
     "gemini-3.8-flash": _FLASH_36,
     "gemini-3.8-live": [_row("0.75", "4.5", audio="3", audio_output="12")],
-    "gemini-4-argon": [
-        _row("2", "10", "0.1"),
-        _row("4", "20", "0.2", since=date(2026, 12, 1)),
-    ],
+    "gemini-4-argon": [_row("2", "10", "0.1"), _row("4", "20", "0.2", since=date(2026, 12, 1))],
     "gemini-live-2.5-flash": [_row("0.5", "2", audio="3", audio_output="12")],
     "gemma-3-1b-it": _FREE,
     "gemma-3-4b-it": _FREE,

@@ -6,19 +6,75 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from adk_fluent.cost._errors import NoCandidateError, said_by
-from adk_fluent.cost._models import Models
-from adk_fluent.cost._prices._books import default_prices
-from adk_fluent.cost._requests import Spent, quoted, service_tier
-from adk_fluent.cost._selecting._candidates import table_of
+from adk_fluent.cost._errors import NoCandidateError, PriceError, said_by
+from adk_fluent.cost._prices._books import PriceTable, default_prices
+from adk_fluent.cost._requests import Models, Spent, quoted, service_tier
 from adk_fluent.protocol import Money, Unknown, Usage, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
     from adk_fluent.cost._prices._books import PriceBooks
-    from adk_fluent.ir import ModelSelectorNode
+    from adk_fluent.ir import ModelCandidate, ModelSelectorNode
     from adk_fluent.protocol import ModelCall
+
+
+#: A price that is off from the known one by so much is meant for another number of tokens.
+_OFF: Final = 100
+_SAMPLE: Final = Usage(prompt=100_000, output=100_000)
+
+
+def row_of(candidate: ModelCandidate) -> dict[str, float] | None:
+    """Return the prices that a candidate brings, in USD per million tokens; None is none."""
+    if candidate.prices:
+        return dict(candidate.prices)
+    usd = (candidate.cost_per_1k_input, candidate.cost_per_1k_output)
+    if usd[0] is None or usd[1] is None:
+        return None
+    return {"input": usd[0] * 1000, "output": usd[1] * 1000}
+
+
+def table_of(candidates: Iterable[ModelCandidate]) -> PriceTable | None:
+    """Return the prices that candidates bring.
+
+    Raises:
+        PriceError: A price is none, or off by orders of magnitude from the one that is known, or
+            another one than that of a candidate with the same name.
+    """
+    rows: dict[str, dict[str, float]] = {}
+    for each in candidates:
+        row = row_of(each)
+        if row is not None and rows.setdefault(each.name, row) != row:
+            raise PriceError(
+                f"two candidates called {each.name!r} have different prices",
+                found=f"{rows[each.name]} and {row}",
+                help="what a call cost is told by the model's name: give one of them another name",
+            )
+    if not rows:
+        return None
+    table = PriceTable(rows, source="candidates")
+    for name in rows:
+        _check_size(name, table)
+    return table
+
+
+def _check_size(name: str, table: PriceTable) -> None:
+    now = datetime.now(UTC)
+    given, known = (each.price(name, _SAMPLE, now) for each in (table, default_prices()))
+    if isinstance(given, Unknown) or isinstance(known, Unknown) or not (given.usd and known.usd):
+        return
+    times = given.usd / known.usd
+    if not 1 / Decimal(_OFF) < times < _OFF:
+        meant = "a thousand" if times < 1 else "a billion"
+        read, other, right = (float(each * 10) for each in (given.usd, given.usd, known.usd))
+        other *= 1000 if times < 1 else 0.001
+        raise PriceError(
+            f"the candidate {name!r} costs {times:.4g} times what is known of it",
+            found=f"${read:g} for a million tokens in and out, or ${other:g} if it "
+            f"is the price of {meant}; it is known to be ${right:g}",
+            help='prices={"input": ..., "output": ...} is USD per million tokens',
+        )
+
 
 #: Answer tokens that a call is estimated with, where the request allows that many.
 _ANSWER: Final = 500
@@ -84,36 +140,24 @@ class Choice:
         now = datetime.now(UTC)
         return quoted(self._books, self.names[at], Spent(usage, tier=tier), now, self.prices).money
 
-    async def option(self, call: ModelCall) -> Option:
-        """Return the candidate that takes a call.
+    async def fitting(self, call: ModelCall) -> AsyncGenerator[Option]:
+        """Return the candidates that take a call, the one that is preferred first.
+
+        Adaptive selectors climb: after the cheapest, none is worse than one before.
 
         Raises:
             NoCandidateError: None does.
         """
+        best = self.strategy == "quality_optimized"
         options = list(self._options(call))
-        if self.strategy == "quality_optimized":
-            options.sort(key=lambda each: (-each.tier, each.dearness))
-        else:
-            options.sort(key=lambda each: each.dearness)
+        options.sort(key=lambda each: (-each.tier if best else 0, each.dearness))
+        last: Option | None = None
         for each in options:
-            if await self._holds(each, call):
-                return each
-        raise self._none(call, options)
-
-    async def ladder(self, call: ModelCall) -> list[Option]:
-        """Return the candidates that take a call: the cheapest first, none worse than one before.
-
-        Raises:
-            NoCandidateError: None does.
-        """
-        options = sorted(self._options(call), key=lambda each: each.dearness)
-        ladder: list[Option] = []
-        for each in options:
-            if (not ladder or each.tier >= ladder[-1].tier) and await self._holds(each, call):
-                ladder.append(each)
-        if not ladder:
+            is_worse = self.strategy == "adaptive" and last is not None and each.tier < last.tier
+            if not is_worse and await self._holds(each, call):
+                yield (last := each)
+        if last is None:
             raise self._none(call, options)
-        return ladder
 
     def _options(self, call: ModelCall) -> Iterator[Option]:
         """The candidates whose limit a prompt is within."""

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from adk_fluent.backends import Pass, PassList
+from adk_fluent.cost import _requests as requests
+from adk_fluent.cost._attribution import CostAttributionMiddleware
 from adk_fluent.cost._errors import NoCandidateError, said_by
-from adk_fluent.cost._requests import (
-    CANDIDATE_PRICES,
-    LEFT,
-    Left,
-    invocation_of,
-    is_stopped,
-    service_tier,
-)
+from adk_fluent.cost._selecting._choice import Choice
 from adk_fluent.cost._telemetry import note_model
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.extend import LOG, describe
+from adk_fluent.ir import AgentNode, MiddlewareNode, ModelSelectorNode, walk
+from adk_fluent.ir import map as rewrite
 from adk_fluent.protocol import Middleware, ModelReply, Money, RequestSnapshot, Sink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from adk_fluent.cost._selecting._choice import Choice, Option
+    from adk_fluent.cost._selecting._choice import Option
+    from adk_fluent.ir import Node
     from adk_fluent.protocol import ModelCall, NextModel
+
 
 #: A judge's score from which an answer will do.
 _ENOUGH: Final = 0.5
@@ -61,13 +62,16 @@ class ModelSelection(Middleware):
         choice = self._choices.get(call.agent)
         if choice is None:
             return await next(call)
-        tokens = CANDIDATE_PRICES.set(choice.prices), LEFT.set(Left(choice.budget_key))
+        tokens = (
+            requests.CANDIDATE_PRICES.set(choice.prices),
+            requests.LEFT.set(requests.Left(choice.budget_key)),
+        )
         try:
             selecting = _Selecting(choice, call, next)
             reply = await selecting.reply()
         finally:
-            CANDIDATE_PRICES.reset(tokens[0])
-            LEFT.reset(tokens[1])
+            requests.CANDIDATE_PRICES.reset(tokens[0])
+            requests.LEFT.reset(tokens[1])
         return selecting.signed(reply)
 
 
@@ -98,16 +102,19 @@ class _Selecting:
         fallback = self._choice.fallback
         try:
             if self._turn is None and self._choice.strategy == "adaptive":
-                reply = await self._cascade(await self._choice.ladder(self._call))
+                ladder = [each async for each in self._choice.fitting(self._call)]
+                reply = await self._cascade(ladder)
             elif self._turn is None:
-                reply = await self._ask((await self._choice.option(self._call)).at)
+                async with aclosing(self._choice.fitting(self._call)) as fitting:
+                    first = await anext(fitting)
+                reply = await self._ask(first.at)
             else:
                 reply = await self._ask(self._turn)
         except NoCandidateError:
             if fallback is None:
                 raise
             return await self._ask(fallback)
-        if fallback is None or fallback == self.asked or not is_stopped(reply):
+        if fallback is None or fallback == self.asked or not requests.is_stopped(reply):
             return reply
         LOG.info("agent %s asks %s: money is short", self._call.agent, self._choice.names[fallback])
         return await self._ask(fallback)
@@ -119,7 +126,7 @@ class _Selecting:
         """
         if self._call.ctx is None or not _has_results(self._call.request):
             return None
-        invocation = invocation_of(self._call.ctx)
+        invocation = requests.invocation_of(self._call.ctx)
         for event in reversed(invocation.session.events):
             kept: dict[str, Any] = event.custom_metadata or {}
             name = kept.get(_CALLED)
@@ -154,11 +161,11 @@ class _Selecting:
             fragments: list[Any] = []
             before, sink = self.asked, None if is_last else Sink(_collecting(fragments))
             reply = await self._ask(each.at, sink)
-            if answer is not None and is_stopped(reply):  # no money for a better one
+            if answer is not None and requests.is_stopped(reply):  # no money for a better one
                 self.asked = before
                 break
             answer, held = reply, fragments
-            if is_stopped(reply):
+            if requests.is_stopped(reply):
                 break
             spent.append((each.at, reply))
             if is_last or await self._will_do(reply):
@@ -210,7 +217,7 @@ class _Selecting:
 
     def _compare(self, spent: Sequence[tuple[int, ModelReply]], best: int) -> None:
         """Tell what was spent, and what asking the best one at once would have cost."""
-        tier = service_tier(self._call.request)
+        tier = requests.service_tier(self._call.request)
         usages = [(at, usage) for at, reply in spent if (usage := reply.usage) is not None]
         if len(usages) < len(spent) or not spent:
             return
@@ -231,7 +238,7 @@ class _Selecting:
 
     def signed(self, reply: ModelReply) -> ModelReply:
         """Say on the span, and in answers that do not say it, which model was asked."""
-        if is_stopped(reply):
+        if requests.is_stopped(reply):
             return reply
         name = self._choice.names[self.asked]
         for at, each in enumerate(reply.responses):
@@ -265,3 +272,65 @@ def _calls_tools(reply: ModelReply) -> bool:
 def _has_results(request: Any) -> bool:
     """Whether a tool has run since the user, or the step before, has spoken."""
     return any(part.function_response is not None for part in _parts(request.contents[-1:]))
+
+
+def attribute(root: Node, cx: Any) -> Node:
+    """Attribute costs where ``TelemetryConfig(enable_cost_metrics=True)`` asks for it."""
+    telemetry = cx.config.telemetry
+    if telemetry is not None and telemetry.enable_cost_metrics:
+        cx.add_middleware(CostAttributionMiddleware())
+    return root
+
+
+def select(root: Node, cx: Any) -> Node:
+    """Put the first candidate in the place of each selector, and who chooses around all calls.
+
+    Raises:
+        BuildError: Two agents of one name choose among different models, or only one does.
+        PriceError: A candidate's price is none.
+    """
+    if not any(isinstance(each, ModelSelectorNode) for each in walk(root)):
+        return root
+    choosing = list(_selecting(root))
+    known = {id(agent) for agent, _ in choosing}
+    others = [each for each in walk(root) if isinstance(each, AgentNode) and each.mock is None]
+    rest = [(each, None) for each in others if id(each) not in known]
+    of: dict[str, ModelSelectorNode | None] = {}
+    for agent, selector in (*choosing, *rest):
+        if of.setdefault(agent.name, selector) != selector:
+            raise BuildError(
+                f"two agents called {agent.name!r} choose among different models, or only one does",
+                node=agent,
+                help="rename one of them",
+            )
+    made = {id(each): Choice(each) for each in of.values() if each is not None}
+    if made:
+        of_name = {name: made[id(each)] for name, each in of.items() if each is not None}
+        cx.add_middleware(ModelSelection(of_name))
+
+    def first(node: Node) -> Node:
+        if not isinstance(node, AgentNode) or node.selector is None:
+            return node
+        return node.replace(selector=None, model=node.selector.candidates[0].model)
+
+    return rewrite(root, first)
+
+
+def _selecting(root: Node) -> Iterator[tuple[AgentNode, ModelSelectorNode]]:
+    """The agents that choose, each with its selector; delegates without a model have that above."""
+    todo: list[tuple[Node, ModelSelectorNode | None]] = [(each, None) for each in walk(root)]
+    while todo:
+        node, above = todo.pop()
+        if isinstance(node, MiddlewareNode) and above is not None:
+            todo.append((node.body, above))
+        if not isinstance(node, AgentNode) or node.mock is not None:
+            continue
+        selector = node.selector or (above if node.model is None else None)
+        if selector is not None:
+            yield node, selector
+            todo += [(each, selector) for each in node.delegates]
+
+
+PASSES: PassList[Any] = PassList()
+PASSES.add(Pass("cost-metrics", attribute))
+PASSES.add(Pass("cost-selectors", select))

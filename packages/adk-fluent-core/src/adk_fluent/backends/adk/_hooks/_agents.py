@@ -27,7 +27,7 @@ from adk_fluent.backends.adk._hooks._chain import (
     where,
 )
 from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes, enclosed
-from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
+from adk_fluent.backends.adk._hooks._siblings import end_calls
 from adk_fluent.backends.adk._hooks._turns import is_held_back, turn_in
 from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.backends.adk._session._facts import facts, put_out, text, unsaid
@@ -72,8 +72,11 @@ def run_agent(
         agent: The agent.
         ctx: The context that it is given.
     """
-    chain, here = attached(ctx), where(ctx)
-    if chain is None or here is None:
+    here = where(ctx)
+    if here is None or here.is_begun_by(agent.name):
+        return original(agent, ctx)
+    chain = attached(ctx)
+    if chain is None:
         return original(agent, ctx)
     run = _in_tool if is_called_by_tool(ctx) else _run
     return run(original, agent, ctx, chain, here)
@@ -83,8 +86,8 @@ def _run(
     original: Original, agent: BaseAgent, ctx: InvocationContext, chain: Chain, here: Where
 ) -> AsyncGenerator[Event, None]:
     stack = chain.of(agent.name).stack
-    is_step, resumed = here.enter(agent.name)
-    if is_step or is_flow(agent) or not stack.has(*OF_STEPS):
+    resumed = here.enter()
+    if is_flow(agent) or not stack.has(*OF_STEPS):
         return original(agent, ctx)
     return _Run(original, agent, ctx, chain, here, resumed=resumed).events(stack)
 
@@ -93,7 +96,7 @@ async def _in_tool(
     original: Original, agent: BaseAgent, ctx: InvocationContext, chain: Chain, here: Where
 ) -> AsyncGenerator[Event, None]:
     changes: dict[str, Any] = {}  # all below is part of the same call
-    calls = keeps_calls(changes)
+    here = here.for_tool()
     attach_to(changes, chain)
     place(changes, here)
     ctx = ctx.model_copy(update=changes)
@@ -103,8 +106,10 @@ async def _in_tool(
             async for event in each:
                 yield event
     except Exception:
-        await end_calls(calls)
+        await end_calls(here.calls)
         raise
+    finally:
+        here.over()
 
 
 class _Run:

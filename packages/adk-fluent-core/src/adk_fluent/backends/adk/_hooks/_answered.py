@@ -16,56 +16,15 @@ from adk_fluent.backends.adk._hooks._chain import attached, invocation_of, keep_
 from adk_fluent.backends.adk._hooks._turns import turn_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from google.adk.events.event import Event
     from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
 
-    from adk_fluent.backends.adk._hooks._chain import Chain
+    from adk_fluent.backends.adk._hooks._chain import LastCall
 
-_LAST: Final = "_adk_fluent_last_calls"
 _SETTLED: Final = "_adk_fluent_settled"
 _RAN: Final = "_adk_fluent_ran"
 _METADATA: Final = "custom_metadata"
-
-
-class LastCall:
-    """The last model call of an agent.
-
-    Args:
-        context: The context that its hooks are given.
-        chain: What stands around it.
-
-    Attributes:
-        settled: What came of it has passed its hooks.
-    """
-
-    __slots__ = ("chain", "context", "settled")
-
-    def __init__(self, context: Any, chain: Chain) -> None:
-        self.context = context
-        self.chain = chain
-        self.settled: bool = False
-
-
-def keep_last_calls(changes: dict[str, Any]) -> None:
-    """Let the context of a step keep the last model call of each agent in it.
-
-    Args:
-        changes: What its context has and the one it is made of has not.
-    """
-    changes[_LAST] = {}
-
-
-def last_calls(context: Mapping[str, Any]) -> dict[str, LastCall]:
-    """The last model calls that a context keeps."""
-    return context.get(_LAST, {})
-
-
-def note_last(invocation: Any, agent: str, call: LastCall) -> None:
-    """Note that an agent is about to call its model."""
-    last_calls(invocation.__dict__)[agent] = call
 
 
 async def settle(call: LastCall, event: Event) -> None:
@@ -76,7 +35,7 @@ async def settle(call: LastCall, event: Event) -> None:
         return
     call.settled = True
     actions = EventActions()
-    context = CallbackContext(invocation_of(call.context), event_actions=actions)
+    context = CallbackContext(invocation_of(call.call.ctx), event_actions=actions)
     try:
         said = await call.chain.stack.after("after_model", context, event)
     except Exception:

@@ -8,16 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.plugins.plugin_manager import PluginManager
+
+from adk_fluent.backends.adk._hooks._in_flow import PluginsInFlow
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.plugins.plugin_manager import PluginManager
 
 
-class _Watching(PluginManager):
+class _Watching(PluginsInFlow):
     """The plugins of a run, and the agents that are done."""
 
     over: set[str]
@@ -46,14 +48,14 @@ def watch(agent: BaseAgent, plugins: PluginManager, changes: dict[str, Any]) -> 
     Returns:
         Their names, as they become done; nothing where nobody could say more.
     """
-    speak = any(getattr(each, "may_speak", True) for each in plugins.plugins)
-    runs_others = bool(plugins.plugins) and not isinstance(agent, LlmAgent)
+    found = plugins.plugins
+    others = found and not (isinstance(plugins, PluginsInFlow) and found == plugins.alone)
+    speak = others and any(getattr(each, "may_speak", True) for each in found)
+    runs_others = found and not isinstance(agent, LlmAgent)
     if not (speak or runs_others or agent.after_agent_callback or agent.sub_agents):
         return ()
-    watching: Any = object.__new__(_Watching)
-    watching.__dict__.update(plugins.__dict__)
+    changes["plugin_manager"] = watching = _Watching.of(plugins)
     watching.over = over = set[str]()
-    changes["plugin_manager"] = watching
     return over
 
 

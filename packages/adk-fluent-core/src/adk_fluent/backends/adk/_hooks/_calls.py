@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.backends.adk._hooks._answered import (
-    LastCall,
-    note_last,
-    tool_has_run,
-    tool_is_settled,
-)
+from adk_fluent.backends.adk._hooks._answered import tool_has_run, tool_is_settled
 from adk_fluent.backends.adk._hooks._chain import (
     CALLER,
     Caller,
+    LastCall,
     attached,
     invocation_of,
     keep_writes,
@@ -30,10 +27,10 @@ from adk_fluent.backends.adk._hooks._stand_in import (
     tools_are_replaced,
 )
 from adk_fluent.errors import ModelRetry
-from adk_fluent.protocol import ModelCall, ModelReply, Sink, ToolCall
+from adk_fluent.protocol import ModelCall, ModelReply, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Coroutine
 
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
@@ -41,68 +38,65 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
 
     from adk_fluent.backends._stack import Stack
+    from adk_fluent.backends.adk._hooks._chain import Where
+    from adk_fluent.protocol import NextModel
 
-
+#: Changes a fragment of a call that is on its way.
+Fragment = Callable[[Any, Any], Awaitable[Any]]
 #: Fragments that a model may be ahead of whoever reads them.
 _AHEAD: Final = 32
 
 
-class _Announced:
-    """A model call that ADK is about to make: taken by the site that gets this very request."""
-
-    __slots__ = ("call", "last")
-
-    def __init__(self, call: ModelCall, last: LastCall) -> None:
-        self.call: ModelCall | None = call
-        self.last = last
-
-    def take(self, request: LlmRequest) -> ModelCall | None:
-        call = self.call
-        if call is None or call.request is not request:
-            return None
-        self.call = None  # models that this one calls in turn are part of the same call
-        return call
+#: The model call that ADK is about to make: of the site that gets this very request.
+_ANNOUNCED: ContextVar[LastCall | None] = ContextVar("adk_fluent_model_call", default=None)
+#: What a call site keeps in its class: the class that it was of.
+SITE: Final = "__adk_fluent_site__"
 
 
-_ANNOUNCED: ContextVar[_Announced | None] = ContextVar("adk_fluent_model_call", default=None)
-
-
-def announce(request: LlmRequest, context: Any) -> None:
-    """Say which request the agent of `context` is about to send."""
-    invocation = invocation_of(context)
-    agent = context.agent_name
+def announce(request: LlmRequest, context: Any, invocation: Any) -> None:
+    """Say which request the agent of a context is about to send."""
     chain = attached(invocation)
-    chain = None if chain is None else chain.of(agent)
-    if chain is None or not chain.models:
+    if chain is None:
         return
+    agent = context.agent_name
+    chain = chain.of(agent)
+    if not chain.models:
+        return
+    here = where(invocation)
     call = ModelCall(
         request,
         context,
         agent=agent,
         node=chain.node(agent),
-        iteration=chain.count(invocation),
+        iteration=0 if here is None else here.count(invocation),
         run=chain.run,
-        path=_path(invocation),
+        path=_path(here),
     )
-    last = LastCall(context, chain)
-    note_last(invocation, agent, last)
-    _ANNOUNCED.set(_Announced(call, last))
+    last = LastCall(call, chain)
+    if here is not None:
+        here.last[agent] = last
+    _ANNOUNCED.set(last)
 
 
 def generate(
     original: Any, model: BaseLlm, request: LlmRequest, stream: bool
 ) -> AsyncGenerator[LlmResponse, None]:
     """What a model answers, through the middlewares if this is the call that was announced."""
-    announced = _ANNOUNCED.get()
-    call = None if announced is None else announced.take(request)
-    if announced is None or call is None:
+    last = _ANNOUNCED.get()
+    if last is None or last.taken or last.call.request is not request:
         if models_are_replaced():
-            call = ModelCall(request, model=model, stream=stream)
-            return _alone(_Model(model, original), call)
+            return _at_once(_drain, ModelCall(request, model=model, stream=stream))
         return original(model, request, stream=stream)
+    last.taken = True  # models that this one calls in turn are part of the same call
+    _ANNOUNCED.set(None)
+    call, chain = last.call, last.chain
     call.model, call.stream = model, stream
-    hooks = _ModelHooks(announced.last, _Model(model, original))
-    return streamed(hooks, call) if stream else _at_once(hooks, call)
+    hooks: _ModelHooks | None = chain.model_hooks
+    if hooks is None:
+        hooks = chain.model_hooks = _ModelHooks(chain.stack)
+    fragment = hooks.fragment if hooks.see_fragments else None
+    answer = streamed if stream else _at_once
+    return answer(partial(hooks.call, last), call, fragment)
 
 
 async def request_model(call: ModelCall) -> ModelReply:
@@ -116,124 +110,126 @@ async def request_model(call: ModelCall) -> ModelReply:
     """
     invocation = None if call.ctx is None else invocation_of(call.ctx)
     chain = None if invocation is None else attached(invocation)
-    model = _Model(None, None)
     if chain is None:
-        return await model.drain(call)
-    call.path = call.path or _path(invocation)
-    return await chain.of(call.agent).stack.around("wrap_model_request", model.drain)(call)
+        return await _drain(call)
+    call.path = call.path or _path(where(invocation))
+    return await chain.of(call.agent).stack.around("wrap_model_request", _drain)(call)
 
 
-def _path(invocation: Any) -> str:
-    """The position of the step that an invocation is part of."""
-    here = where(invocation)
+def _path(here: Where | None) -> str:
+    """The position of a step."""
     return "" if here is None else here.stamp.get("path", "")
 
 
-class _Model:
-    """The model itself, in the middle of the onion."""
+def _drain(call: ModelCall) -> Awaitable[ModelReply]:
+    """Call the model, or what stands in for it: fragments go out at once, the rest is the reply."""
+    return call_replaced_model(_drain_model, call)
 
-    def __init__(self, model: BaseLlm | None, original: Any) -> None:
-        self._model = model
-        self._original = original
 
-    async def drain(self, call: ModelCall) -> ModelReply:
-        """Call it, or what stands in for it: fragments go out at once, all else is the reply."""
-        return await call_replaced_model(self._drain, call)
-
-    async def _drain(self, call: ModelCall) -> ModelReply:
-        reply = ModelReply()
-        if call.model is self._model:
-            calling = self._original(call.model, call.request, stream=call.stream)
-        else:  # a middleware has put another in its place, maybe one of another class
-            calling = call.model.generate_content_async(call.request, stream=call.stream)
-        async with aclosing(calling) as responses:
-            async for response in responses:
-                if response.partial:
-                    await call.emit(response)
-                else:
-                    reply.responses.append(response)
-        return reply
+async def _drain_model(call: ModelCall) -> ModelReply:
+    reply = ModelReply()
+    model = call.model
+    kind = type(model).__dict__.get(SITE)  # whose site has seen to the call already
+    if kind is None:
+        calling = model.generate_content_async(call.request, stream=call.stream)
+    else:
+        calling = kind.generate_content_async(model, call.request, stream=call.stream)
+    try:
+        async for response in calling:
+            if response.partial:
+                await call.emit(response)
+            else:
+                reply.responses.append(response)
+    finally:
+        await calling.aclose()
+    return reply
 
 
 class _ModelHooks:
-    """All that stands around one model call."""
+    """All that stands around the model calls of a stack."""
 
-    def __init__(self, last: LastCall, model: _Model) -> None:
-        self._last = last
-        self._stack = stack = last.chain.stack
-        self._model = model
+    __slots__ = ("_before", "_make", "_stack", "see_fragments")
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._before = stack.has("before_model")
         self.see_fragments: bool = stack.has("after_model")
+        sent = stack.around("wrap_model_request", _drain)
+        self._make = stack.around("wrap_model_call", sent)
+        if stack.has("on_model_error"):
+            self._make = partial(self._recovered, self._make)
 
     async def fragment(self, call: ModelCall, response: LlmResponse) -> LlmResponse:
         """A fragment as it is sent on."""
         return await self._stack.after("after_model", call.ctx, response) or response
 
-    async def call(self, call: ModelCall) -> ModelReply:
+    async def call(self, last: LastCall, call: ModelCall) -> ModelReply:
         """Call the model, or do what a hook says instead."""
-        self._last.settled = True  # for fragments come before the reply
+        last.settled = True  # for fragments come before the reply
+        stack, place = self._stack, None
         try:
-            return await self._call(call)
+            said = None
+            if self._before:
+                said, place = await stack.before("before_model", call.ctx, call.request)
+            reply = await self._make(call) if said is None else ModelReply([said])
+            if not self.see_fragments:
+                return reply
+            return ModelReply(
+                [
+                    await stack.after("after_model", call.ctx, each, outside=place) or each
+                    for each in reply.responses
+                ]
+            )
         except Exception:
-            self._last.settled = False
+            last.settled = False
             keep_writes(call.ctx)
             raise
 
-    async def _call(self, call: ModelCall) -> ModelReply:
-        stack, ctx, request = self._stack, call.ctx, call.request
-        said, place = await stack.before("before_model", ctx, request)
-        if said is not None:
-            reply = ModelReply([said])
-        else:
-            try:
-                sent = stack.around("wrap_model_request", self._model.drain)
-                reply = await stack.around("wrap_model_call", sent)(call)
-            except Exception as error:
-                said = await stack.recover("on_model_error", ctx, request, error)
-                if said is None:
-                    raise
-                reply = ModelReply([said])
-        if not self.see_fragments:
-            return reply
-        return ModelReply(
-            [
-                await stack.after("after_model", ctx, each, outside=place) or each
-                for each in reply.responses
-            ]
-        )
+    async def _recovered(self, make: NextModel, call: ModelCall) -> ModelReply:
+        ctx, request = call.ctx, call.request  # as they are before a middleware changes the call
+        try:
+            return await make(call)
+        except Exception as error:
+            said = await self._stack.recover("on_model_error", ctx, request, error)
+            if said is None:
+                raise
+            return ModelReply([said])
 
 
-async def _alone(model: _Model, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
-    """A call without middlewares."""
+async def _at_once(
+    make: NextModel, call: ModelCall, fragment: Fragment | None = None
+) -> AsyncGenerator[LlmResponse, None]:
+    """What a call gives, its fragments first."""
     fragments: list[LlmResponse] = []
 
     async def keep(response: LlmResponse) -> None:
-        fragments.append(response)
+        fragments.append(response if fragment is None else await fragment(call, response))
 
-    call.sink = Sink(keep)
-    reply = await model.drain(call)
+    call.sink.forward = keep
+    try:
+        reply = await make(call)
+    finally:
+        call.sink.forward = None  # it refers to the call, which only the collector would free
     for response in (*fragments, *reply.responses):
         yield response
 
 
-async def _at_once(hooks: _ModelHooks, call: ModelCall) -> AsyncGenerator[LlmResponse, None]:
-    fragments: list[LlmResponse] = []
-
-    async def keep(response: LlmResponse) -> None:
-        fragments.append(await hooks.fragment(call, response))
-
-    call.sink = Sink(keep)
-    reply = await hooks.call(call)
-    for response in (*fragments, *reply.responses):
-        yield response
-
-
-async def streamed(hooks: Any, call: Any) -> AsyncGenerator[Any, None]:
+async def streamed(
+    make: Callable[[Any], Coroutine[Any, Any, ModelReply]],
+    call: Any,
+    fragment: Fragment | None = None,
+) -> AsyncGenerator[Any, None]:
     """What a call gives while it gives it.
 
     The onion in a task of its own: a generator would be left hanging in the middle of it.
 
     Who is called may be some fragments ahead of whoever reads them, so that it is not held up by
     each, and the reader is woken once for all that there are.
+
+    Args:
+        make: Makes the call, and gives what is no fragment.
+        call: The call; its sink is set here.
+        fragment: What becomes of a fragment; None leaves each as it is.
     """
     loop = asyncio.get_running_loop()
     ready: deque[Any] = deque()
@@ -245,14 +241,14 @@ async def streamed(hooks: Any, call: Any) -> AsyncGenerator[Any, None]:
             each.set_result(None)
 
     async def forward(response: Any) -> None:
-        ready.append(await hooks.fragment(call, response) if hooks.see_fragments else response)
+        ready.append(response if fragment is None else await fragment(call, response))
         wake(reader)
         if len(ready) >= _AHEAD:
             held.append(loop.create_future())
             await held[-1]
 
-    call.sink = Sink(forward)
-    task: asyncio.Task[ModelReply] = loop.create_task(hooks.call(call))
+    call.sink.forward = forward
+    task: asyncio.Task[ModelReply] = loop.create_task(make(call))
     task.add_done_callback(lambda _: wake(reader))
     try:
         while ready or not task.done():
@@ -266,6 +262,7 @@ async def streamed(hooks: Any, call: Any) -> AsyncGenerator[Any, None]:
         for response in (await task).responses:
             yield response
     finally:
+        call.sink.forward = None
         if not task.done():
             task.cancel()
             await asyncio.wait([task])

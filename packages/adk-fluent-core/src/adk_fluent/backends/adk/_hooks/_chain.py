@@ -18,15 +18,15 @@ from adk_fluent.ir._node import distinct
 from adk_fluent.protocol import Middleware
 
 if TYPE_CHECKING:
+    from asyncio import Task
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.flow import Strand
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import RunCall
+    from adk_fluent.protocol import ModelCall, RunCall
 
 _KEY: Final = "_adk_fluent_chain"
-_KEPT: Final = "_adk_fluent_kept"
 _GREETED: Final = "_adk_fluent_greeted"
 _MODEL: Final = (
     *("before_model", "wrap_model_call", "wrap_model_request", "on_model_error", "after_model"),
@@ -150,6 +150,7 @@ class Chain:
         stack: The same, inside those of the flow around it.
         run: Identity of the run.
         models: Whether anything stands around model calls.
+        model_hooks: What that is, once it was asked; kept for `generate`.
         may_add_tools: Whether anything may give an agent tools that it was not built with.
         written: What hooks have written before there was an event to put it in.
         failure: What a hook has raised where ADK would put an error of its own in its place.
@@ -157,8 +158,9 @@ class Chain:
     """
 
     __slots__ = (
-        *("_called", "_calls", "_inner", "_nodes", "_parts", "_scopes", "_within"),
-        *("failure", "may_add_tools", "models", "own", "run", "said", "stack", "written"),
+        *("_called", "_inner", "_nodes", "_parts", "_scopes", "_within"),
+        *("failure", "may_add_tools", "model_hooks", "models", "own", "run", "said", "stack"),
+        "written",
     )
 
     def __init__(
@@ -173,12 +175,12 @@ class Chain:
         self.stack: Stack = self.own.inside(None if outer is None else outer.stack)
         self.run: str = run
         self.models: bool = self.stack.has(*_MODEL)
+        self.model_hooks: Any = None
         self.may_add_tools: bool = _may_add_tools(self.stack)
         self.written: EventActions = EventActions()
         self.failure: Exception | None = None
         self.said: Any = None
         self._nodes = nodes
-        self._calls: dict[int, tuple[object, int]] = {}
         self._scopes = {key: each for key, each in (scopes or {}).items() if not each.below}
         self._inner: tuple[int, ...] = ()
         self._parts = {key: Stack.begun(each.middlewares) for key, each in self._scopes.items()}
@@ -201,6 +203,11 @@ class Chain:
                 begin = getattr(each, "begin_part", None)
                 if begin is not None:
                     begin(name, call())
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a part of the pipeline has middlewares of its own."""
+        return bool(self._scopes)
 
     @property
     def tells_end(self) -> bool:
@@ -253,7 +260,7 @@ class Chain:
             made._inner = (*self._inner, *parts)  # noqa: SLF001  # its own
             for each in parts:
                 made.stack = self._parts[each].inside(made.stack)
-            made.models = made.stack.has(*_MODEL)
+            made.models, made.model_hooks = made.stack.has(*_MODEL), None
             made.may_add_tools = _may_add_tools(made.stack)
         made.run = self.run
         return made
@@ -262,15 +269,30 @@ class Chain:
         """The node of an agent that was built here."""
         return self._nodes.get(agent)
 
-    def count(self, context: object) -> int:
-        """How often this was called with a context before; each run of an agent has its own."""
-        _, times = self._calls.get(id(context), (context, 0))
-        self._calls[id(context)] = (context, times + 1)  # kept, so that its id stays its own
-        return times
-
 
 def _may_add_tools(stack: Stack) -> bool:
     return any(added_tools(each) != () for each in stack.members)
+
+
+class LastCall:
+    """The last model call of an agent.
+
+    Args:
+        call: The call.
+        chain: What stands around it.
+
+    Attributes:
+        taken: Its site has been reached.
+        settled: What came of it has passed its hooks.
+    """
+
+    __slots__ = ("call", "chain", "settled", "taken")
+
+    def __init__(self, call: ModelCall, chain: Chain) -> None:
+        self.call = call
+        self.chain = chain
+        self.taken: bool = False
+        self.settled: bool = False
 
 
 class Where:
@@ -285,9 +307,15 @@ class Where:
     Attributes:
         stamp: What the step's events are stamped with.
         in_tool: The agents are run by a tool of the step.
+        last: The last model call of each agent.
+        calls: The tool calls that are under way.
+        kept: What hooks wrote around calls of which no event has come; None for nothing.
     """
 
-    __slots__ = ("_agent", "_first", "_goes_on", "_strand", "in_tool", "stamp")
+    __slots__ = (
+        *("_agent", "_counts", "_first", "_goes_on", "_strand"),
+        *("calls", "in_tool", "kept", "last", "stamp"),
+    )
 
     def __init__(self, agent: str, strand: Strand, stamp: Stamp, *, goes_on: bool = False) -> None:
         self._agent = agent
@@ -295,29 +323,55 @@ class Where:
         self.stamp: Stamp = stamp
         self._goes_on = goes_on
         self._first = True
+        self._counts: dict[int, list[Any]] = {}
         self.in_tool: bool = False
+        self.last: dict[str, LastCall] = {}
+        self.calls: set[Task[Any]] = set()
+        self.kept: Kept | None = None
 
     @property
     def iteration(self) -> int:
         """The iteration of the nearest loop around the step, from 0."""
         return iteration_at(self._strand)
 
-    def enter(self, agent: str) -> tuple[bool, bool]:
-        """Begin a run of an agent.
+    def is_begun_by(self, agent: str) -> bool:
+        """Whether a run of an agent that begins is the step itself."""
+        if self._first and agent == self._agent:
+            self._first = False
+            return True
+        return False
+
+    def enter(self) -> bool:
+        """Begin a run of an agent that is not the step itself.
 
         Returns:
-            Whether that run is the step itself, and whether it goes on with answers.
+            Whether it goes on with answers.
         """
         first, self._first = self._first, False
-        is_step = first and agent == self._agent
-        return is_step, first and not is_step and self._goes_on
+        return first and self._goes_on
 
     def for_tool(self) -> Where:
         """The same for agents that a tool of the step runs."""
         made = copy(self)
         made._first = False  # noqa: SLF001  # its own
         made.in_tool = True
+        made._counts = {}  # noqa: SLF001  # its own
+        made.last, made.calls, made.kept = {}, set(), None
         return made
+
+    def count(self, context: object) -> int:
+        """How often this was called with a context before; each run of an agent has its own."""
+        known = self._counts.get(id(context))
+        if known is None:
+            self._counts[id(context)] = [context, 0]  # kept, so that its id stays its own
+            return 0
+        known[1] += 1
+        return known[1]
+
+    def over(self) -> None:
+        """Forget the calls, whose contexts refer to this; or only the collector would free them."""
+        self.last.clear()
+        self._counts.clear()
 
 
 # --- where it is kept: in the context of the run's root, and so in every copy of that ------------
@@ -336,8 +390,10 @@ def attach_to(changes: dict[str, Any], chain: Chain) -> None:
 def attached(context: Any) -> Chain | None:
     """The chain of an InvocationContext, or of the tool that runs it."""
     chain: Chain | None = context.__dict__.get(_KEY)
-    caller = CALLER.get() if chain is None else None
-    return chain if caller is None else caller.chain
+    if chain is not None:
+        return chain
+    caller = CALLER.get()
+    return None if caller is None else caller.chain
 
 
 def attached_for(context: Any, flow: str) -> Chain | None:
@@ -359,8 +415,15 @@ def place(changes: dict[str, Any], where: Where) -> None:
 def where(context: Any) -> Where | None:
     """The step in which a context's agent runs, or which has called the tool that runs it."""
     here: Where | None = context.__dict__.get(_WHERE)
-    caller = CALLER.get() if here is None else None
-    return here if caller is None else caller.where
+    if here is not None:
+        return here
+    caller = CALLER.get()
+    return None if caller is None else caller.where
+
+
+def own_step(context: Any) -> Where | None:
+    """The step in which a context's agent runs, no matter what has called a tool that runs it."""
+    return context.__dict__.get(_WHERE)
 
 
 class Kept:
@@ -378,21 +441,12 @@ class Kept:
         self.artifact_delta: dict[str, int] = {}
 
 
-def keeps_writes(changes: dict[str, Any]) -> Kept:
-    """Let the context of a step keep what is written in it and gets into no event of ADK's.
-
-    Args:
-        changes: What its context has and that of the run has not.
-    """
-    kept = changes[_KEPT] = Kept()  # not an EventActions: pydantic takes a while for each
-    return kept
-
-
 def keep_writes(context: Any) -> None:
     """What hooks have written around a call that no event comes of."""
-    kept: Kept | None = invocation_of(context).__dict__.get(_KEPT)
-    if kept is not None:
+    here = own_step(invocation_of(context))
+    if here is not None and not here.in_tool:
         actions: EventActions = context._event_actions  # noqa: SLF001  # of the same name in all versions
+        kept = here.kept = here.kept or Kept()  # no EventActions: pydantic takes a while for each
         kept.state_delta.update(actions.state_delta)
         kept.artifact_delta.update(actions.artifact_delta)
 

@@ -18,6 +18,7 @@ from adk_fluent.backends.adk._hooks._agents import is_flow
 from adk_fluent.backends.adk._hooks._answered import note_answer, settle_tool
 from adk_fluent.backends.adk._hooks._calls import announce
 from adk_fluent.backends.adk._hooks._chain import CALLER, attached, invocation_of
+from adk_fluent.backends.adk._hooks._in_flow import tell_directly
 from adk_fluent.backends.adk._hooks._line import speaks
 from adk_fluent.backends.adk._hooks._sites import call_site, is_site, make_site
 from adk_fluent.backends.adk._hooks._turns import held_back, turn_in
@@ -121,6 +122,7 @@ class MiddlewarePlugin(BasePlugin):
             invocation_context.branch = None
         if flow is not None:
             vars(invocation_context)[_OURS] = True
+            tell_directly(invocation_context, self)
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
@@ -162,15 +164,22 @@ class MiddlewarePlugin(BasePlugin):
         if flow is not None:
             callback_context.actions.transfer_to_agent = flow.name
             return types.Content(parts=[])  # of no role, so that no model is told of it
-        chain = attached(ctx)
+        self.begins(agent, callback_context)
+        return None
+
+    def begins(self, agent: BaseAgent, context: Any) -> None:
+        """Make a call site of the model of an agent that is about to run, if that is needed."""
         if not isinstance(agent, LlmAgent):
-            return None
+            return
+        ctx = invocation_of(context)
+        if ctx.live_request_queue is None and is_site(agent.model):  # as compiled ones are
+            return
+        chain = attached(ctx)
         chain = None if chain is None else chain.of(agent.name)
-        if speaks(agent.name, ctx, chain):
+        if ctx.live_request_queue is not None and speaks(agent.name, ctx, chain):
             _make_model_site(agent, getattr(agent, "canonical_live_model", None))
         elif chain is not None and chain.models:
             _make_model_site(agent)
-        return None
 
     async def after_agent_callback(
         self, *, agent: BaseAgent, callback_context: Any
@@ -191,11 +200,20 @@ class MiddlewarePlugin(BasePlugin):
         ctx = invocation_of(callback_context)
         if self._is_asked(ctx):
             return await self._before(callback_context, "before_model", llm_request)
+        return self.asks(callback_context, llm_request)
+
+    def asks(self, context: Any, request: LlmRequest) -> LlmResponse | None:
+        """Announce what an agent is about to ask its model.
+
+        Returns:
+            What stands for the answer, where not all of the agent's turn is settled.
+        """
+        ctx = invocation_of(context)
         if ctx.live_request_queue is None:  # what is said in a live run has hooks of its own
             turn = turn_in(ctx.__dict__)
-            if turn is not None and turn.holds(callback_context.agent_name):
+            if turn is not None and turn.holds(context.agent_name):
                 return held_back()
-            announce(llm_request, callback_context)
+            announce(request, context, ctx)
         return None
 
     async def after_model_callback(
@@ -325,6 +343,7 @@ def ensure_plugin(ctx: InvocationContext, stack: Sequence[Any]) -> None:
         if said is not None and said.content is not None:  # it came before the plugin did
             said.content.parts = [_plain_confirmation(part) for part in said.content.parts or ()]
     plugin.will_close(stack)
+    tell_directly(ctx, plugin)
 
 
 def can_pause(root: Node) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adk_fluent.backends.adk._hooks._calls import streamed
 from adk_fluent.backends.adk._hooks._chain import attached
@@ -38,7 +38,11 @@ async def ask_remote(
         return
     call.run = chain.run
     around = stack.around("wrap_remote_call", _Elsewhere(ask))
-    async with aclosing(streamed(_Around(around), call)) as events:
+
+    async def asked(call: RemoteCall) -> ModelReply:
+        return ModelReply((await around(call)).events)
+
+    async with aclosing(streamed(asked, call)) as events:
         async for event in events:
             yield event
 
@@ -58,15 +62,3 @@ class _Elsewhere:
                 else:
                     reply.events.append(event)
         return reply
-
-
-class _Around:
-    """All that stands around one call, as `streamed` has it."""
-
-    see_fragments = False
-
-    def __init__(self, around: Callable[[RemoteCall], Any]) -> None:
-        self._around = around
-
-    async def call(self, call: RemoteCall) -> ModelReply:
-        return ModelReply((await self._around(call)).events)

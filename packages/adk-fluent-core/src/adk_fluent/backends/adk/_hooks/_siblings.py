@@ -6,35 +6,22 @@ Newer versions of ADK see to that themselves; 1.25 lets them go on when the run 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from adk_fluent.backends.adk._hooks._chain import invocation_of
+from adk_fluent.backends.adk._hooks._chain import invocation_of, own_step
 from adk_fluent.flow import settled
 
 if TYPE_CHECKING:
     from asyncio import Task
 
-_CALLS: Final = "_adk_fluent_calls"
-
-
-def keeps_calls(changes: dict[str, Any]) -> set[Task[Any]]:
-    """Let the context of an agent keep the tool calls that are under way in it.
-
-    Args:
-        changes: What its context has and the one it is made of has not.
-    """
-    calls: set[Task[Any]] = set()
-    changes[_CALLS] = calls
-    return calls
-
 
 def note_call(context: Any) -> None:
     """Note that a tool is called, by the task that this is called in."""
-    calls: set[Task[Any]] | None = invocation_of(context).__dict__.get(_CALLS)
+    here = own_step(invocation_of(context))
     task = asyncio.current_task()
-    if calls is not None and task is not None:
-        calls.add(task)
-        task.add_done_callback(calls.discard)
+    if here is not None and task is not None:
+        here.calls.add(task)
+        task.add_done_callback(here.calls.discard)
 
 
 async def end_calls(calls: set[Task[Any]]) -> None:

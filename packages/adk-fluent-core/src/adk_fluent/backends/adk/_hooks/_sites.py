@@ -12,7 +12,7 @@ import operator
 import types
 import warnings
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
@@ -21,7 +21,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 
 from adk_fluent.backends.adk._hooks._agents import is_flow, run_agent
-from adk_fluent.backends.adk._hooks._calls import call_tool, generate
+from adk_fluent.backends.adk._hooks._calls import SITE, call_tool, generate
 from adk_fluent.backends.adk._hooks._line import connected
 from adk_fluent.backends.adk._hooks._siblings import note_call
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=BaseLlm | BaseTool | BaseAgent)
 
-_MARK: Final = "__adk_fluent_site__"
-
 
 def make_site(obj: T) -> T:
     """Make an object a call site, if it is none yet."""
@@ -47,13 +45,13 @@ def make_site(obj: T) -> T:
 
 def is_site(obj: object) -> bool:
     """Whether calls of an object, or runs of an agent, pass through middlewares."""
-    return _MARK in type(obj).__dict__
+    return SITE in type(obj).__dict__
 
 
 @cache
 def _site_class(kind: Any) -> Any:
     body: dict[str, Any] = {
-        _MARK: kind,
+        SITE: kind,
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
         "__doc__": kind.__doc__,
@@ -107,7 +105,7 @@ def _agent(kind: Any) -> dict[str, Any]:
 
 
 def _kind(site: Any) -> Any:
-    return getattr(cast("type[Any]", type(site)), _MARK)
+    return getattr(cast("type[Any]", type(site)), SITE)
 
 
 def _reduce(self: Any, protocol: Any) -> Any:

@@ -73,7 +73,7 @@ def models_are_replaced() -> bool:
     return _MODEL.get() is not None
 
 
-async def call_replaced_model(model: NextModel, call: ModelCall) -> ModelReply:
+def call_replaced_model(model: NextModel, call: ModelCall) -> Awaitable[ModelReply]:
     """Call the active stand-in, or the model if there is none."""
     stand_in = _MODEL.get()
-    return await (model(call) if stand_in is None else stand_in(call, model))
+    return model(call) if stand_in is None else stand_in(call, model)

@@ -15,16 +15,16 @@ from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import CAPS, merges_dicts
 from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._hooks._agents import is_flow
-from adk_fluent.backends.adk._hooks._answered import keep_last_calls, last_calls, settle
+from adk_fluent.backends.adk._hooks._answered import settle
 from adk_fluent.backends.adk._hooks._besides import watch
-from adk_fluent.backends.adk._hooks._chain import Where, attach_to, attached, keeps_writes, place
-from adk_fluent.backends.adk._hooks._siblings import end_calls, keeps_calls
+from adk_fluent.backends.adk._hooks._chain import Where, attach_to, place
+from adk_fluent.backends.adk._hooks._siblings import end_calls
 from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn, turn_in
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts
 from adk_fluent.backends.adk._running._retrying import keep_waits, retried
-from adk_fluent.backends.adk._running._step import Left, drop_committed, is_loop, may_call
+from adk_fluent.backends.adk._running._step import changed, drop_committed, is_loop, may_call
 from adk_fluent.backends.adk._running._transfer import handing_over
 from adk_fluent.backends.adk._session._facts import (
     Leaving,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.backends._answers import Answer
     from adk_fluent.backends._resources import Injection
+    from adk_fluent.backends.adk._hooks._chain import Chain, LastCall
     from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.errors import OutputInvalidError
     from adk_fluent.flow import Engine, Note, Strand
@@ -74,6 +75,7 @@ class AdkLeaf:
         answers: How the answers of agents are read, by name of the agent.
         nodes: The nodes of the agents that were built here, by name; for messages.
         config: How the pipeline runs; for messages.
+        chain: What stands around its calls.
 
     Attributes:
         state: The session's.
@@ -100,6 +102,7 @@ class AdkLeaf:
         answers: Mapping[str, Answer],
         nodes: Mapping[str, AgentNode],
         config: ExecutionConfig,
+        chain: Chain | None,
         durable: bool,
         kept: bool,
     ) -> None:
@@ -113,6 +116,7 @@ class AdkLeaf:
         self._answers = answers
         self._nodes = nodes
         self._config = config
+        self._chain = chain
         self._table: Mapping[str, Any] = table_of(ctx) if injection.names else {}
         self._places = Places(author, ctx, run, durable=durable, kept=kept)
         self._over: list[str] = []
@@ -128,13 +132,18 @@ class AdkLeaf:
         self._engine = engine
         self._places.open = engine.log.open
 
+    def unbind(self) -> None:
+        """Forget the engine: it refers to this, and a run would be left to the collector."""
+        self._engine = None
+        self._places.open = ()
+
     # --- the port ------------------------------------------------------------------------------
 
     def run(
         self, node: Node, strand: Strand, answers: Mapping[str, Any]
     ) -> AsyncGenerator[Event, None]:
         """Run an agent."""
-        chain = attached(self._ctx)
+        chain = self._chain
         changes: dict[str, Any] = {}
         here = None if chain is None else chain.at(strand)
         if self.waits and (may_call(node) or (here is not None and here.may_add_tools)):
@@ -142,12 +151,11 @@ class AdkLeaf:
         stamp = self._places.stamp(node, strand)
         if here is None:
             return self._run(node, strand, answers, changes, stamp)
-        place(changes, Where(node.name, strand, stamp.copy(), goes_on=bool(answers)))
+        step = Where(node.name, strand, stamp.copy(), goes_on=bool(answers))
+        place(changes, step)
         if here is not chain:
             attach_to(changes, here)
-        keep_last_calls(changes)
-        left = Left(keeps_writes(changes), keeps_calls(changes))
-        return self._run(node, strand, answers, changes, stamp, left=left)
+        return self._run(node, strand, answers, changes, stamp, step=step)
 
     async def _run(
         self,
@@ -157,7 +165,7 @@ class AdkLeaf:
         changes: dict[str, Any],
         stamp: Stamp,
         *,
-        left: Left | None = None,
+        step: Where | None = None,
     ) -> AsyncGenerator[Event, None]:
         """The events of an agent, and what hooks wrote around calls of which no event has come."""
         branch = self._places.branch(strand)
@@ -167,13 +175,15 @@ class AdkLeaf:
         asked: Mapping[str, str] = strand.frames[-1].get("waits", {})
         waits, turn = set(asked.keys() - answers.keys()), turn_in(changes)
         keep_waits(changes, waits, agent, below=turn is not None)
-        ctx, seen = self._context(node, agent.name, strand, stamp, drafts=drafts, changes=changes)
+        ctx, seen = self._context(
+            node, agent.name, strand, stamp, branch, drafts=drafts, changes=changes
+        )
         if answers:
             agent, ctx, seen = told(agent, ctx, seen, answers)
             if turn is not None and not is_flow(agent):
                 turn.go_on(agent.name, seen, waits)
                 agent = handing_over(agent, turn)
-        calls = last_calls(changes)
+        calls: Mapping[str, LastCall] = {} if step is None else step.last
         leaving = Leaving(self._nodes if strand.inside(is_loop) else ())
         try:
             async with aclosing(_said(self._events_of(agent, ctx), turn)) as events:
@@ -200,18 +210,21 @@ class AdkLeaf:
                         self._committed(event, before, branch, seen)
         except Exception as error:
             explain(error, self._nodes, self._config)
-            await end_calls(set() if left is None else left.calls)
-            for event in self._late(node, strand, left):
+            await end_calls(set() if step is None else step.calls)
+            for event in self._late(node, strand, step):
                 yield event
             raise
         if node.name in self._nesting and (below := outer_of(ctx)) is not None:
             self._over += below.over
-        for event in self._late(node, strand, left):
+        for event in self._late(node, strand, step):
             yield event
 
-    def _late(self, node: Node, strand: Strand, left: Left | None) -> Iterator[Event]:
+    def _late(self, node: Node, strand: Strand, step: Where | None) -> Iterator[Event]:
         """What hooks wrote around calls of which no event has come."""
-        kept = None if left is None else left.writes
+        if step is None:
+            return
+        step.over()
+        kept = step.kept
         if kept is not None and (kept.state_delta or kept.artifact_delta):
             event, _ = self.said(node, strand, None)
             event.actions.state_delta.update(kept.state_delta)
@@ -432,12 +445,13 @@ class AdkLeaf:
         name: str,
         strand: Strand,
         stamp: Stamp,
+        branch: str | None,
         *,
         drafts: dict[str, Any] | None,
         changes: dict[str, Any],
     ) -> tuple[InvocationContext, list[Event] | None]:
         """The context for a step, and the events it sees if those are not simply the session's."""
-        ctx, branch = self._ctx, self._places.branch(strand)
+        ctx = self._ctx
         if branch != ctx.branch:
             changes["branch"] = branch
         if name in self._nesting:
@@ -464,7 +478,7 @@ class AdkLeaf:
                 # ADK would append the summary to the copy, and the session itself would be stale;
                 # it summarises at the end of the run, too
                 changes["events_compaction_config"] = None
-        return (ctx.model_copy(update=changes) if changes else ctx), seen
+        return (changed(ctx, changes) if changes else ctx), seen
 
     def _committed(
         self,

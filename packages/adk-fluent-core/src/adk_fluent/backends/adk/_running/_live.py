@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.sessions.session import Session
 
+    from adk_fluent.backends.adk._hooks._chain import Where
     from adk_fluent.backends.adk._hooks._line import Line
-    from adk_fluent.backends.adk._running._step import Left
     from adk_fluent.backends.adk._session._stamps import Stamp
     from adk_fluent.flow import Facts, Strand
     from adk_fluent.ir import Node
@@ -202,12 +202,12 @@ class LiveLeaf(AdkLeaf):
         changes: dict[str, Any],
         stamp: Stamp,
         *,
-        left: Left | None = None,
+        step: Where | None = None,
     ) -> AsyncGenerator[Event, None]:
         """What hooks wrote goes out with the next event that is stored: a call may be long."""
-        async with aclosing(super()._run(node, strand, answers, changes, stamp, left=left)) as each:
+        async with aclosing(super()._run(node, strand, answers, changes, stamp, step=step)) as each:
             async for event in each:
-                kept = None if left is None else left.writes.state_delta
+                kept = None if step is None or step.kept is None else step.kept.state_delta
                 if kept and not event.partial and not _is_sound(event):
                     event.actions.state_delta = {**kept, **event.actions.state_delta}
                     kept.clear()

@@ -84,7 +84,7 @@ def read(agent: LlmAgent, reading: Reading) -> LlmAgent:
 
 def reading_of(agent: Any) -> Reading | None:
     """How the answers of an agent are read; None where ADK does."""
-    return getattr(agent, _READING, None)
+    return agent.__dict__.get(_READING)
 
 
 @cache

@@ -144,7 +144,8 @@ class FlowAgent(BaseAgent):
             compaction = own_compaction(plan.compaction, ctx)
             durable = plan.config.resumable or (outer is not None and outer.durable)
             kept = durable or goes_on is not None or inbox.entry is not None
-            leaf = self._leaf(ctx, entry.run, durable=durable, kept=kept)
+            leaf = self._leaf(ctx, entry.run, chain, durable=durable, kept=kept)
+            stack.callback(leaf.unbind)
             around = self._around(ctx, leaf, chain, resumed=goes_on is not None)
             promises = plan.promises
             if outer is not None and outer.promises is not None:
@@ -213,6 +214,7 @@ class FlowAgent(BaseAgent):
         self,
         ctx: InvocationContext,
         run: str,
+        chain: Chain | None,
         *,
         durable: bool = False,
         kept: bool = False,
@@ -231,6 +233,7 @@ class FlowAgent(BaseAgent):
             answers=plan.answers,
             nodes=plan.nodes,
             config=plan.config,
+            chain=chain,
             durable=durable,
             kept=kept,
         )
@@ -249,7 +252,8 @@ class FlowAgent(BaseAgent):
             run = str(uuid.uuid4()) if outer is None else outer.run
             chain = await self._chain(ctx, run, begins=False)
             ctx.run_config = merged(ctx.run_config, plan.config)
-            leaf = self._leaf(ctx, run, kind=LiveLeaf)
+            leaf = self._leaf(ctx, run, chain, kind=LiveLeaf)
+            stack.callback(leaf.unbind)
             leaf.on(line, followed(plan.node, after=goes_on(vars(ctx))))
             around = self._around(ctx, leaf, chain, resumed=False)
             engine = Engine(

@@ -207,9 +207,10 @@ def report_end(event: Event) -> None:
     ADK does so where the answer is streamed, or nothing of it came. One that is given again is
     made good.
     """
-    retried = "retried" in (stamp_of(event) or {})
-    if event.finish_reason not in _ENDS and not event.error_code and not retried:
-        event.error_code = event.finish_reason.value
+    reason = event.finish_reason
+    if reason in _ENDS or event.error_code or "retried" in (stamp_of(event) or {}):
+        return
+    event.error_code = reason.value
 
 
 def _is_of_tools(event: Event) -> bool:

@@ -1,1 +1,0 @@
-"""What ``adk-fluent check`` finds about money."""

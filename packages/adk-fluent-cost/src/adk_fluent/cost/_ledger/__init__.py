@@ -1,1 +1,0 @@
-"""Ledgers: what is spent of budgets, and what calls under way have reserved."""
