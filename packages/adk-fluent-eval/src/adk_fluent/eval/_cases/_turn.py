@@ -220,9 +220,6 @@ def media_digests(message: Message) -> list[str]:
     found: list[str] = []
     for data in filter(None, map(_media, parts_of(message))):
         raw = getattr(data, "data", None)
-        found.append(
-            sha256(raw).hexdigest()
-            if isinstance(raw, bytes)
-            else str(getattr(data, "file_uri", None))
-        )
+        address = getattr(data, "file_uri", None)
+        found.append(sha256(raw).hexdigest() if isinstance(raw, bytes) else str(address))
     return found

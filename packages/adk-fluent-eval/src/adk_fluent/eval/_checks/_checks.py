@@ -82,12 +82,7 @@ class Observation:
 
 
 #: Limits of a case, and their units.
-_UNITS: Final = {
-    "max_cost_usd": "USD",
-    "max_tokens": "tokens",
-    "max_latency_s": "s",
-    "max_tool_calls": "",
-}
+_UNITS = {"max_cost_usd": "USD", "max_tokens": "tokens", "max_latency_s": "s", "max_tool_calls": ""}
 
 
 def scored(

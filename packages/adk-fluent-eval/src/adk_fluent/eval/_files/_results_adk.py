@@ -65,19 +65,13 @@ def save_results(
 def _result(report: ReportFigures, outcome: CaseOutcome, app_name: str) -> EvalCaseResult:
     run = "" if outcome.run == 1 else f"__run{outcome.run}"
     made = report.adk_results.get(outcome.key)
-    changes: dict[str, Any] = {
-        "eval_set_id": set_id(report.suite),
-        "eval_id": f"{outcome.id}{run}",
-        "final_eval_status": _status(outcome),
-    }
+    changes: dict[str, Any] = {"eval_set_id": set_id(report.suite), "eval_id": f"{outcome.id}{run}"}
+    changes["final_eval_status"] = _status(outcome)
     if made is None:
         why = outcome.error or "; ".join(outcome.reasons) or outcome.note
         score = RubricScore(rubric_id=outcome.status.value, rationale=why)
-        metric = EvalMetricResult(
-            metric_name=ERROR,
-            eval_status=EvalStatus.NOT_EVALUATED,
-            details=EvalMetricResultDetails(rubric_scores=[score]),
-        )
+        details, none = EvalMetricResultDetails(rubric_scores=[score]), EvalStatus.NOT_EVALUATED
+        metric = EvalMetricResult(metric_name=ERROR, eval_status=none, details=details)
         changes |= {"session_id": outcome.session_id or outcome.id, "user_id": outcome.user_id}
         changes |= {
             "overall_eval_metric_results": [metric],

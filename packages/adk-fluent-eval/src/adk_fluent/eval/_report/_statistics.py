@@ -385,10 +385,9 @@ class RegressionReport:
         if self.ok:
             return
         if not self.compared:
-            raise EvalFailedError(
-                f"suite {self.suite!r} shares no case with its baseline",
-                help="cases are matched by id: give them ids, or write a new baseline",
-            )
+            what = f"suite {self.suite!r} shares no case with its baseline"
+            help = "cases are matched by id: give them ids, or write a new baseline"
+            raise EvalFailedError(what, help=help)
         lines = [str(each) for each in self.regressed[:10]]
         if (more := len(self.regressed) - len(lines)) > 0:
             lines.append(f"and {more:,} more")

@@ -244,11 +244,7 @@ class AdkMetrics:
             scenario = scenario_of(self.seen.case, self.simulation)
         hearing = _Hearing(self.judge, self.models)
         with hearing.begin():
-            made: Any = evaluator.evaluate_invocations(
-                actual_invocations=actual,
-                expected_invocations=expected,
-                conversation_scenario=scenario,
-            )
+            made: Any = evaluator.evaluate_invocations(actual, expected, scenario)
             try:
                 return hearing, await made if isawaitable(made) else made
             except ZeroDivisionError:  # what google-adk 1.25 makes of no verdict at all

@@ -161,11 +161,10 @@ def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
     for answer in answers_of((case.mock_tool_outputs or {})[tool]):
         for name in required_arguments(answer) if callable(answer) else ():
             if name not in known:
-                raise case.error(
-                    f"the mock of tool {tool!r} takes {name!r}, which the tool does not",
-                    found=f"the tool takes {', '.join(known) or 'no arguments'}",
-                    help=did_you_mean(name, known, "or take args=, a dict of all"),
-                )
+                what = f"the mock of tool {tool!r} takes {name!r}, which the tool does not"
+                found = f"the tool takes {', '.join(known) or 'no arguments'}"
+                help = did_you_mean(name, known, "or take args=, a dict of all")
+                raise case.error(what, found=found, help=help)
 
 
 def _parameters(function: Any) -> Sequence[inspect.Parameter]:

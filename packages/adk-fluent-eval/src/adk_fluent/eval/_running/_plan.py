@@ -81,11 +81,10 @@ class MetricPlan:
         planned += [PlannedMetric(name, judge.threshold, judge) for name, judge in judges]
         if all(each.threshold is None or each.name == _metrics.ANSWERS for each in planned):
             help = "expect a trajectory, an answer or state, or give the suite a metric"
-            raise case.error(
-                "it expects nothing, and no metric of the suite applies to it",
-                found="answers= alone, which is what is said" if case.answers else None,
-                help=f'expected_status="completed"; or {help}' if case.answers else help,
-            )
+            what = "it expects nothing, and no metric of the suite applies to it"
+            found = "answers= alone, which is what is said" if case.answers else None
+            help = f'expected_status="completed"; or {help}' if case.answers else help
+            raise case.error(what, found=found, help=help)
         return planned
 
     def unused(self, cases: Sequence[FluentCase]) -> list[str]:
@@ -113,10 +112,9 @@ class MetricPlan:
 
     def _check_threshold(self, name: str, value: object, cases: Sequence[FluentCase]) -> None:
         if name in self._judges:
-            raise EvalError(
-                f"the threshold of judge {name!r} belongs to the judge",
-                help=f"write FluentJudge(name={name!r}, threshold={value!r}, ...)",
-            )
+            what = f"the threshold of judge {name!r} belongs to the judge"
+            help = f"write FluentJudge(name={name!r}, threshold={value!r}, ...)"
+            raise EvalError(what, help=help)
         self._check_known(name)
         fixed = f"the threshold of {name!r} is fixed: every expectation must be met"
         check.require(name not in _ALWAYS_MET, fixed)

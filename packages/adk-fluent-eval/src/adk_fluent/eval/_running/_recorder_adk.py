@@ -145,13 +145,11 @@ class Recorder:
             return None
         calls = (call for event in self._seen.events[-1] for call in event.get_function_calls())
         tools = {call.id: call.name for call in calls}
-        responses = [
-            types.FunctionResponse(
-                id=each.id, name=tools.get(each.id, each.name), response=_response(each, value)
-            )
-            for each, _, value in given
-        ]
-        parts = [types.Part(function_response=each) for each in responses]
+        parts: list[types.Part] = []
+        for each, _, value in given:
+            made: Any = {"id": each.id, "name": tools.get(each.id, each.name)}
+            response = types.FunctionResponse(**made, response=_response(each, value))
+            parts.append(types.Part(function_response=response))
         event = Event(author=_USER, content=types.Content(role=_USER, parts=parts))
         self.add(event)
         self._replied = len(self._events)
