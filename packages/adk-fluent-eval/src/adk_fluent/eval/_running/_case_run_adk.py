@@ -16,15 +16,15 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
 from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import Turn, text_of
-from adk_fluent.eval._checks._checks import Observation
+from adk_fluent.eval._checks._checks import Observation, compute
 from adk_fluent.eval._files._cases_adk import to_eval_case
+from adk_fluent.eval._metrics import METRICS
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import CaseService, LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
-from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
 from adk_fluent.eval._text import error_line, plain, replace_secrets
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.eval._running._options import RunOptions
+    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -182,9 +183,14 @@ class CaseRun:
             self.seen.expected = [*earlier, *self._case.turns]
 
     async def _compute(self, planned: PlannedMetric) -> MetricScore:
+        name, threshold = planned.name, planned.threshold
+        if planned.judge is not None:
+            return await planned.judge.score(self.seen, self._ask(planned.judge))
+        if threshold is None or name not in METRICS or METRICS[name].by == "own":
+            return compute(name, self.seen, threshold)
         judge, samples = self._settings.judge_model, self._settings.suite.judge_samples
         by_adk = AdkMetrics(self.seen, self.models, judge, samples, self._simulation)
-        return await compute(planned, self.seen, self._ask, by_adk.score)
+        return await by_adk.score(planned)
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:
         """The function by which a judge asks its model."""

@@ -185,10 +185,7 @@ class _Own(Evaluator):
     told: dict[str, MetricScore]
 
     async def evaluate_invocations(
-        self,
-        actual_invocations: list[Any],
-        expected_invocations: list[Any] | None = None,
-        conversation_scenario: Any = None,
+        self, actual_invocations: list[Any], *_: Any, **__: Any
     ) -> EvaluationResult:
         score = self.told[self.planned.name] = await self.score(self.planned)
         status = STATUS[score.status]

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 from adk_fluent.eval import _errors as check
 from adk_fluent.eval import _metrics
 from adk_fluent.eval._cases._case import FluentCase, simulation_of
-from adk_fluent.eval._checks._checks import OWN, expectations
+from adk_fluent.eval._checks._checks import expectations
 from adk_fluent.eval._errors import EvalError, MetricUnavailableError
-from adk_fluent.eval._metrics import METRICS, Metric, PrebuiltMetrics
-from adk_fluent.eval._outcome import MetricScore, MetricStatus, TurnOutcome
+from adk_fluent.eval._metrics import METRICS, Metric
+from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._suite import Suite
-    from adk_fluent.eval._checks._checks import Observation
     from adk_fluent.eval._report._figures import Gate
 
 _ALWAYS_MET = {*_metrics.CHECKS} - {_metrics.TRAJECTORY}  # checks with a fixed threshold
@@ -184,43 +183,3 @@ def check_gate(
             what = f"the gate names metric {name!r}, which is informational"
             help = "limit cases instead: max_tokens, max_tool_calls, max_latency_s, max_cost_usd"
             raise EvalError(what, found="Gate(min_metric=...)", help=help)
-
-
-# --- scores --------------------------------------------------------------------------------------
-
-
-async def compute(
-    planned: PlannedMetric,
-    seen: Observation,
-    ask: Callable[[FluentJudge], Callable[[str], Awaitable[str]] | None],
-    by_adk: Callable[[PlannedMetric], Awaitable[MetricScore]],
-) -> MetricScore:
-    """Compute a metric."""
-    name, threshold = planned.name, planned.threshold
-    if planned.judge is not None:
-        return await planned.judge.score(seen, ask(planned.judge))
-    if threshold is None:
-        return _informational(name, seen)
-    if name in METRICS and METRICS[name].by != "own":
-        return await by_adk(planned)
-    score = OWN[name](seen, threshold)
-    return score or MetricScore(name, MetricStatus.NOT_EVALUATED, reason="nothing to evaluate")
-
-
-_P = PrebuiltMetrics
-_COUNTS: dict[str, Callable[[TurnOutcome], float | None]] = {
-    _P.TOOL_CALL_COUNT_V1: lambda turn: len(turn.tool_uses),
-    _P.INFERENCE_CALL_COUNT_V1: lambda turn: turn.model_calls,
-    # a model that reports no usage has not used zero tokens
-    _P.TOKEN_USAGE_V1: lambda turn: turn.tokens.total or None,
-    _P.INVOCATION_DURATION_V1: lambda turn: turn.duration_s,
-}
-
-
-def _informational(name: str, seen: Observation) -> MetricScore:
-    """A metric that decides nothing: the mean over turns, as ADK computes it."""
-    turns = [_COUNTS[name](turn) for turn in seen.turns]
-    known = [each for each in turns if each is not None]
-    mean, why = (sum(known) / len(turns), "") if known else (None, "not reported")
-    unit, informs = METRICS[name].unit, MetricStatus.INFORMATIONAL
-    return MetricScore(name, informs, mean, reason=why, turns=turns, unit=unit)
