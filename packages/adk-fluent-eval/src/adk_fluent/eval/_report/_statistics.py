@@ -393,11 +393,9 @@ class RegressionReport:
         lines = [str(each) for each in self.regressed[:10]]
         if (more := len(self.regressed) - len(lines)) > 0:
             lines.append(f"and {more:,} more")
-        raise EvalFailedError(
-            f"suite {self.suite!r}: {len(self.regressed):,} of {self.compared:,} cases regressed "
-            f"(p={self.p_value:.3g})",
-            found="\n    ".join(lines),
-        )
+        count = f"{len(self.regressed):,} of {self.compared:,} cases regressed"
+        what = f"suite {self.suite!r}: {count} (p={self.p_value:.3g})"
+        raise EvalFailedError(what, found="\n    ".join(lines))
 
     def to_json(self) -> str:
         """Return the comparison as JSON."""
@@ -472,9 +470,7 @@ def _rate(cases: Sequence[Runs]) -> float:
     return mean([sum(each.passed for each in runs) / len(runs) for runs in cases]) if cases else 0.0
 
 
-def _metric_deltas(
-    pairs: Iterable[tuple[list[CaseOutcome], list[CaseOutcome]]],
-) -> dict[str, tuple[float, float]]:
+def _metric_deltas(pairs: Iterable[tuple[Runs, Runs]]) -> dict[str, tuple[float, float]]:
     values: dict[str, list[tuple[float, float]]] = {}
     for before, now in pairs:
         old = _means(before)

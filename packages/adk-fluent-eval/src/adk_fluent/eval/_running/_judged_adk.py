@@ -228,20 +228,15 @@ class AdkMetrics:
         expected: list[Invocation] | None,
     ) -> tuple[_Hearing, EvaluationResult]:
         assert self.judge is not None  # noqa: S101  # checked before any model call
-        options: dict[str, Any] = {
-            "judge_model": _JUDGE,
-            "judge_model_config": types.GenerateContentConfig(),  # google-adk 1.25 fails without
-            "num_samples": self.samples,
-        }
+        options: dict[str, Any] = {"judge_model": _JUDGE, "num_samples": self.samples}
+        options["judge_model_config"] = types.GenerateContentConfig()  # google-adk 1.25 needs it
         fields: dict[str, Any] = {"judge_model_options": eval_metrics.JudgeModelOptions(**options)}
         if rubrics:
             fields["rubrics"] = rubrics
-        if self.simulation is not None and metric.needs == "simulation":
-            fields["stop_signal"] = self.simulation.stop_signal
+        if (user := self.simulation) is not None and metric.needs == "simulation":
+            fields["stop_signal"] = user.stop_signal
         evaluator = _evaluator(metric, threshold, fields)
-        scenario = None
-        if self.simulation is not None:
-            scenario = scenario_of(self.seen.case, self.simulation)
+        scenario = None if user is None else scenario_of(self.seen.case, user)
         hearing = _Hearing(self.judge, self.models)
         with hearing.begin():
             made: Any = evaluator.evaluate_invocations(actual, expected, scenario)

@@ -63,12 +63,9 @@ class Mocks:
             at = self._used.get(call.name, 0)
             self._used[call.name] = at + 1
             if at >= len(answers):
-                raise self._problem(
-                    call,
-                    f"tool {call.name!r} was called {at + 1} times, its mock has {len(answers)} "
-                    "answers",
-                    help="give an answer for each call, or a function",
-                )
+                has = f"its mock has {len(answers)} answers"
+                what = f"tool {call.name!r} was called {at + 1} times, {has}"
+                raise self._problem(call, what, help="give an answer for each call, or a function")
             mock = answers[at]
         if isinstance(mock, Exception):
             raise mock.with_traceback(None)
