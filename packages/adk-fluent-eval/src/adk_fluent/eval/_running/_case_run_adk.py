@@ -122,16 +122,14 @@ class CaseRun:
             _make_call_sites(target.app.root_agent)
         named = None if settings.model is None else settings.model.model
         recorder = Recorder(self.seen, state, target, self._mocks, settings.prices, named)
-        first = RecorderPlugin(
-            recorder, self._mocks, records_all=local
-        )  # before plugins that hide things from others
+        # before plugins that hide things from others
+        first = RecorderPlugin(recorder, self._mocks, records_all=local)
         name = target.app.name
         if shared is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
             name = f"{name[:_NAME]}_{outcome.user_id.replace('-', '_')}"
-        app = target.app.model_copy(
-            update={"name": name, "plugins": [first, *target.app.plugins, *settings.plugins]}
-        )
+        plugins = [first, *target.app.plugins, *settings.plugins]
+        app = target.app.model_copy(update={"name": name, "plugins": plugins})
         given = settings.options.get
         services: dict[str, Any] = {
             "session_service": sessions,
@@ -158,9 +156,8 @@ class CaseRun:
             [inference] = [each async for each in service.perform_inference(request)]
         outcome.error, outcome.stop_reason = inference.error_message, user.stop_reason
         if shared is not None and self.seen.turns:
-            session = await sessions.get_session(
-                app_name=name, user_id=outcome.user_id, session_id=outcome.session_id
-            )
+            who: Any = {"user_id": user_id, "session_id": outcome.session_id}
+            session = await sessions.get_session(app_name=name, **who)
             if session is not None:  # some services merge dicts
                 recorder.set_state(session.state)
         if outcome.error is None and not any(self.seen.events):
@@ -168,9 +165,8 @@ class CaseRun:
         if outcome.error is not None:
             return None
         config = adk_service.EvaluateConfig(eval_metrics=service.metrics)
-        evaluation = adk_service.EvaluateRequest(
-            inference_results=[inference], evaluate_config=config
-        )
+        results = [inference]
+        evaluation = adk_service.EvaluateRequest(inference_results=results, evaluate_config=config)
         self.seen.invocations = inference.inferences or []
         self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]

@@ -246,9 +246,8 @@ class Recorder:
         help = f"; give answers={{{name!r}: ...}}"
         if pending.kind in {"tool", "auth"}:
             help += ", or mock it with mock_tool_outputs"
-        if others := [
-            each for each in self._seen.case.answers or {} if not self._seen.answered[each]
-        ]:
+        answers, answered = self._seen.case.answers or {}, self._seen.answered
+        if others := [each for each in answers if not answered[each]]:
             help += f"; nothing has asked {', '.join(map(repr, others))}"
         return f"the run waits for an answer to {what}{message}{help}"
 
