@@ -187,11 +187,9 @@ def _case(
         app, user = (session.app_name, session.user_id) if session else ("", "")
         again = to_eval_case(made, app_name=app, user_id=user, simulation=simulation)
         if _dumped(again) != _dumped(case):
-            raise reader.source.error(
-                where,
-                f"case {case.eval_id!r} was changed in eval_cases, and not in the block {_BLOCK!r}",
-                help="make the same change in both, or remove the case from the block",
-            )
+            place = f"in eval_cases, and not in the block {_BLOCK!r}"
+            help = "make the same change in both, or remove the case from the block"
+            raise reader.source.error(where, f"case {made.name!r} was changed {place}", help=help)
         return made
     conversation, scenario = case.conversation or [], getattr(case, "conversation_scenario", None)
     if scenario is not None:

@@ -73,10 +73,8 @@ def _result(report: ReportFigures, outcome: CaseOutcome, app_name: str) -> EvalC
         details, none = EvalMetricResultDetails(rubric_scores=[score]), EvalStatus.NOT_EVALUATED
         metric = EvalMetricResult(metric_name=ERROR, eval_status=none, details=details)
         changes |= {"session_id": outcome.session_id or outcome.id, "user_id": outcome.user_id}
-        changes |= {
-            "overall_eval_metric_results": [metric],
-            "eval_metric_result_per_invocation": [],
-        }
+        changes["overall_eval_metric_results"] = [metric]
+        changes["eval_metric_result_per_invocation"] = []
         return EvalCaseResult(**changes)
     if made.session_details is not None:
         session = made.session_details.model_copy(update={"app_name": app_name})

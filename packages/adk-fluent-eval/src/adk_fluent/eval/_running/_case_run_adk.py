@@ -244,11 +244,8 @@ def _make_call_sites(root: Any) -> None:
 
 def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:
     """Add the metrics that an error prevented, without scores: means must not leave them out."""
-    outcome.scores += [
-        each.without_score("the run ended in an error")
-        for each in planned
-        if outcome.score(each.name) is None
-    ]
+    absent = [each for each in planned if outcome.score(each.name) is None]
+    outcome.scores += [each.without_score("the run ended in an error") for each in absent]
 
 
 def _is_vertex(service: object) -> bool:

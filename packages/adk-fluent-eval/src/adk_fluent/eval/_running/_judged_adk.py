@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.evaluation import eval_metrics
 from google.adk.evaluation.eval_case import Invocation
 from google.adk.evaluation.eval_metrics import EvalMetric
-from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
 from google.adk.evaluation.evaluator import EvaluationResult
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
@@ -26,14 +25,15 @@ from google.adk.models.registry import LLMRegistry
 from google.genai import types
 
 from adk_fluent.eval._checks._checks import scored
-from adk_fluent.eval._files._cases_adk import scenario_of
+from adk_fluent.eval._files._cases_adk import rubrics_of, scenario_of
 from adk_fluent.eval._metrics import METRICS, Metric, PrebuiltMetrics
 from adk_fluent.eval._outcome import Finding, MetricScore
 from adk_fluent.eval._text import error_line, shown
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator, Sequence
+    from collections.abc import AsyncGenerator, Generator
 
+    from google.adk.evaluation.eval_rubrics import Rubric
     from google.adk.models.llm_request import LlmRequest
 
     from adk_fluent.eval._cases._turn import UserSimulation
@@ -253,14 +253,8 @@ class AdkMetrics:
 
     def _rubrics(self, at: int) -> list[Rubric]:
         """The rubrics of the case, and those of a turn."""
-        groups: list[tuple[str, Sequence[str]]] = [("rubric", self.seen.case.rubrics)]
-        if at < len(self.seen.expected):
-            groups.append((f"turn_{at + 1}_rubric", self.seen.expected[at].rubrics))
-        return [
-            Rubric(rubric_id=f"{name}_{n}", rubric_content=RubricContent(text_property=text))
-            for name, texts in groups
-            for n, text in enumerate(texts, 1)
-        ]
+        turn = self.seen.expected[at].rubrics if at < len(self.seen.expected) else ()
+        return [*rubrics_of(self.seen.case.rubrics), *rubrics_of(turn, f"turn_{at + 1}_rubric")]
 
 
 def _evaluator(metric: Metric, threshold: float, fields: dict[str, Any]) -> Any:

@@ -85,10 +85,8 @@ class LightEvalService(CaseService):
     def __post_init__(self) -> None:
         self._runner = Runner(app=self.app, **self.services)
         self._session = cast("SessionInput", self.adk_case.session_input)
-        self._who: dict[str, Any] = {
-            "user_id": self._session.user_id,
-            "session_id": self.session_id,
-        }
+        self._who: dict[str, Any] = {"user_id": self._session.user_id}
+        self._who["session_id"] = self.session_id
         self._scores: list[MetricScore] = []
 
     def scores(self, result: EvalCaseResult) -> list[MetricScore]:

@@ -86,10 +86,8 @@ class LocalCaseService(CaseService):
     @property
     def metrics(self) -> list[EvalMetric]:
         """The metrics as ADK is asked for them, with threshold and criterion."""
-        return [
-            self._native[name] or _metric(name, each.threshold)
-            for name, each in self._planned.items()
-        ]
+        every = self._planned.items()
+        return [self._native[name] or _metric(name, each.threshold) for name, each in every]
 
     async def perform_inference(
         self, inference_request: InferenceRequest

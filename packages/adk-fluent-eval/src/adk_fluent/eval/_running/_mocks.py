@@ -145,12 +145,9 @@ def answers_of(mock: Any) -> Sequence[Any]:
 
 def required_arguments(function: Any) -> list[str]:
     """Return the call's arguments that a mock function cannot do without."""
-    return [
-        each.name
-        for each in _parameters(function)
-        if each.kind in _BY_NAME and each.default is each.empty
-        if each.name not in _CONTEXT and each.name != _ARGS
-    ]
+    asked = (each for each in _parameters(function) if each.kind in _BY_NAME)
+    needed = (each.name for each in asked if each.default is each.empty)
+    return [name for name in needed if name not in _CONTEXT and name != _ARGS]
 
 
 def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:

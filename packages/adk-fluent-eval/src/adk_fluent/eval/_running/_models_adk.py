@@ -149,10 +149,9 @@ def tokens_of(usage: Usage) -> Tokens:
 
 def prompt_of(text: str, instruction: str | None = None) -> LlmRequest:
     """Return a request with one message."""
-    return LlmRequest(
-        contents=[types.Content(role="user", parts=[types.Part(text=text)])],
-        config=types.GenerateContentConfig(system_instruction=instruction),
-    )
+    said = types.Content(role="user", parts=[types.Part(text=text)])
+    config = types.GenerateContentConfig(system_instruction=instruction)
+    return LlmRequest(contents=[said], config=config)
 
 
 def said(responses: list[LlmResponse]) -> str:

@@ -173,12 +173,11 @@ class Recorder:
             text, tools = _text_of(config.system_instruction), list(config.tools or ())
             return AgentDetails(name=name, instructions=text, tool_declarations=tools)
 
-        return {
-            invocation: AppDetails(
-                agent_details={name: told(name, agents[name]) for name in agents}
-            )
-            for invocation, agents in self._requests.items()
-        }
+        made: dict[str, AppDetails] = {}
+        for invocation, agents in self._requests.items():
+            details = {name: told(name, config) for name, config in agents.items()}
+            made[invocation] = AppDetails(agent_details=details)
+        return made
 
     def add_answer(self, agent: str, response: LlmResponse) -> None:
         """Record an answer of a model, wherever in the pipeline."""
@@ -258,11 +257,8 @@ class Recorder:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take a state as the one after the current turn."""
         seen = self._seen
-        seen.state = {
-            key: value
-            for key, value in state.items()
-            if value is not None and not key.startswith(_INTERNAL) and not is_journal_key(key)
-        }
+        keys = (key for key in state if not key.startswith(_INTERNAL) and not is_journal_key(key))
+        seen.state = {key: state[key] for key in keys if state[key] is not None}
         seen.states[len(seen.turns) - 1 :] = [seen.state]
 
     def _add_steps(self, turn: TurnOutcome, made: AgentEvent, event: Event, inside: str) -> None:
