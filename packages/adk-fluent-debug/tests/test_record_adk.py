@@ -501,7 +501,7 @@ async def test_a_request_is_not_kept_alive_and_what_it_repeats_is_held_once() ->
 
 def tape_of(kept: Recorder) -> list[Note]:
     """What a recorder holds of its run."""
-    [run] = kept._runs  # pyright: ignore[reportPrivateUsage]  # nobody else can look
+    [run] = kept._runs  # nobody else can look
     return run.tape
 
 
