@@ -258,8 +258,16 @@ def dump_actions(actions: Any) -> Data:
     }
 
 
-def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
-    """Do to state and actions what a tool has done to them."""
+def apply_effects(
+    context: Any, effects: Mapping[str, Any], calls: Mapping[str, str] | None = None
+) -> None:
+    """Do to state and actions what a tool has done to them.
+
+    Args:
+        context: The context of the call.
+        effects: What was done.
+        calls: By what identity a recorded call goes now, by that under which it is known there.
+    """
     given = {key: each for key, each in effects.items() if key != "state_delta"}
     wrote: Data = effects.get("state_delta") or {}
     for key, each in wrote.items():
@@ -268,7 +276,9 @@ def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
     for name in made.model_fields_set:
         value: Any = getattr(made, name)
         if isinstance(value, dict):
-            getattr(context.actions, name).update(value)
+            rows = cast("Data", value).items()
+            renamed = {(calls or {}).get(key, key): each for key, each in rows}
+            getattr(context.actions, name).update(renamed)
         else:
             setattr(context.actions, name, value)
 

@@ -185,7 +185,9 @@ class RunReplayer(p.Middleware):
         try:
             end = await self._ending(tape, taped)
         finally:
-            _adk.apply_effects(call.ctx, end.get("effects", {}))
+            known, now = taped.entry.get("call_id"), call.call_id
+            calls = {known: now} if known and now else {}
+            _adk.apply_effects(call.ctx, end.get("effects", {}), calls)
         return end.get("result")
 
     async def _run_live(self, tape: Tape, taped: Taped, call: p.ToolCall, next: p.NextTool) -> Any:
