@@ -120,12 +120,8 @@ class Tokens:
         return self.prompt + self.output + self.thoughts
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(
-            self.prompt + other.prompt,
-            self.cached + other.cached,
-            self.output + other.output,
-            self.thoughts + other.thoughts,
-        )
+        kinds = ("prompt", "cached", "output", "thoughts")
+        return Tokens(*(getattr(self, each) + getattr(other, each) for each in kinds))
 
 
 @dataclass(slots=True)

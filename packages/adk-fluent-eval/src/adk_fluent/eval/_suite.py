@@ -6,18 +6,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Unpack, cast
 
+from adk_fluent.eval import _errors as check
 from adk_fluent.eval._cases._case import FluentCase, check_cases
 from adk_fluent.eval._cases._suite import SAMPLES, Suite
 from adk_fluent.eval._cases._turn import UserSimulation
-from adk_fluent.eval._errors import (
-    EvalError,
-    did_you_mean,
-    is_text,
-    listed,
-    positive,
-    require,
-    require_type,
-)
+from adk_fluent.eval._errors import EvalError, require, require_type
 from adk_fluent.eval._report._figures import Gate
 from adk_fluent.eval._text import plural
 
@@ -40,10 +33,7 @@ _P = ParamSpec("_P")
 
 def _with_arguments_of(
     made: Callable[_P, FluentCase],
-) -> Callable[
-    [Callable[..., FluentEvalSuite]],
-    Callable[Concatenate[FluentEvalSuite, _P], FluentEvalSuite],
-]:
+) -> Callable[[Any], Callable[Concatenate[FluentEvalSuite, _P], FluentEvalSuite]]:
     """Tell type checkers that a method of a suite takes the arguments of a class."""
     return lambda method: method
 
@@ -86,29 +76,38 @@ class FluentEvalSuite(Suite):
         judge_samples: int = SAMPLES,
         simulation: UserSimulation | None = None,
     ) -> None:
-        require(is_text(name), "name= of a suite must not be empty", name)
+        require(check.is_text(name), "name= of a suite must not be empty", name)
         require_type(gate, Gate, "gate= takes a Gate", help="gate=Gate(...)")
         help = "write metrics=[...] and thresholds={...}"
         require(not isinstance(metrics, Mapping), "metrics= takes a list", help=help)
         require_type(thresholds, Mapping | None, "thresholds= takes a mapping")
         require_type(simulation, UserSimulation | None, "simulation= takes a UserSimulation")
-        judges = tuple(listed("custom_judges", custom_judges))
+        judges = tuple(check.listed("custom_judges", custom_judges))
         super().__init__(
             *(
                 name,
                 description,
                 pipeline,
                 list[FluentCase](),
-                tuple(map(str, listed("metrics", metrics))),
+                tuple(map(str, check.listed("metrics", metrics))),
             ),
-            *({str(k): v for k, v in (thresholds or {}).items()}, positive("num_runs", num_runs)),
-            *(judges, gate, judge_model, positive("judge_samples", judge_samples), simulation),
+            *(
+                {str(k): v for k, v in (thresholds or {}).items()},
+                check.positive("num_runs", num_runs),
+            ),
+            *(
+                judges,
+                gate,
+                judge_model,
+                check.positive("judge_samples", judge_samples),
+                simulation,
+            ),
         )
         if judges:
             from adk_fluent.eval._cases._judge import check_judges  # noqa: PLC0415  # rarely needed
 
             check_judges([*judges])
-        self.add(*listed("cases", cases))
+        self.add(*check.listed("cases", cases))
 
     def add(self, *cases: FluentCase) -> Self:
         """Add cases.
@@ -129,7 +128,9 @@ class FluentEvalSuite(Suite):
         """
         known = FluentCase.__dataclass_fields__
         for name in fields.keys() - known.keys():
-            raise EvalError(f"FluentCase has no field {name!r}", help=did_you_mean(name, known))
+            raise EvalError(
+                f"FluentCase has no field {name!r}", help=check.did_you_mean(name, known)
+            )
         return self.add(FluentCase(*args, **fields))
 
     # --- run -----------------------------------------------------------------------------------
@@ -365,5 +366,5 @@ def _named_models(models: Any) -> list[tuple[str, Any]]:
         return [(str(name), each) for name, each in cast("Mapping[Any, Any]", models).items()]
     return [
         (each if isinstance(each, str) else str(getattr(each, "model", each)), each)
-        for each in listed("models", models)
+        for each in check.listed("models", models)
     ]

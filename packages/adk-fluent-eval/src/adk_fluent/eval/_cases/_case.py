@@ -43,6 +43,8 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
 )
 _ruled: Final = attrgetter(*(name for name, *_ in _RULES))
 _SIMULATION: Final = UserSimulation | None
+#: What a case expects of its last turn, unless the turn does.
+_OWN: Final = ("expected_trajectory", "reference_response", "expected_status")
 _TEMPORARY: Final = "temp:"  # ADK drops such keys at the end of each invocation
 
 
@@ -155,18 +157,16 @@ class FluentCase:
         *earlier, last = [each if isinstance(each, Turn) else Turn(each) for each in items]
         calls, reference = last.expected_trajectory, last.reference_response
         status = last.expected_status
-        return (
-            *earlier,
-            Turn(
-                last.input,
-                self.expected_trajectory if calls is None else calls,
-                self.reference_response if reference is None else reference,
-                (*last.contains, *_turn.contains_of(self.expected_response_contains)) or None,
-                last.state_assertions,
-                last.rubrics,
-                self.expected_status if status is None else status,
-            ),
+        own = Turn(
+            last.input,
+            self.expected_trajectory if calls is None else calls,
+            self.reference_response if reference is None else reference,
+            (*last.contains, *_turn.contains_of(self.expected_response_contains)) or None,
+            last.state_assertions,
+            last.rubrics,
+            self.expected_status if status is None else status,
         )
+        return (*earlier, own)
 
     @property
     def name(self) -> str:
@@ -340,7 +340,7 @@ def _check_input(case: FluentCase) -> None:
                 error.what = f"turn {number}: {error.what}"
             raise
     last = turns[-1]
-    for name in ("expected_trajectory", "reference_response", "expected_status"):
+    for name in _OWN:
         if isinstance(last, Turn) and None not in (getattr(case, name), getattr(last, name)):
             raise EvalError(f"{name}= is set on the case and on its last turn", help="set one")
 

@@ -164,12 +164,9 @@ def contains_of(value: Contains) -> tuple[str | re.Pattern[str], ...]:
     items = cast("Sequence[Any]", value if isinstance(value, list | tuple) else [value])
     for each in items:
         text: Any = cast("re.Pattern[Any]", each).pattern if isinstance(each, re.Pattern) else each
-        require(
-            isinstance(text, str) and text,
-            "expected_response_contains= takes non-empty texts and patterns",
-            cast("object", each),
-            help='such as ["ticket", re.compile(r"T-\\d+")]',
-        )
+        what = "expected_response_contains= takes non-empty texts and patterns"
+        help = 'such as ["ticket", re.compile(r"T-\\d+")]'
+        require(isinstance(text, str) and text, what, cast("object", each), help=help)
     return tuple(items)
 
 
@@ -223,9 +220,6 @@ def media_digests(message: Message) -> list[str]:
     found: list[str] = []
     for data in filter(None, map(_media, parts_of(message))):
         raw = getattr(data, "data", None)
-        found.append(
-            sha256(raw).hexdigest()
-            if isinstance(raw, bytes)
-            else str(getattr(data, "file_uri", None))
-        )
+        address = getattr(data, "file_uri", None)
+        found.append(sha256(raw).hexdigest() if isinstance(raw, bytes) else str(address))
     return found

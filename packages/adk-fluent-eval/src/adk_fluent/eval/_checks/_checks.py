@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.errors import nearest_name
+from adk_fluent.eval import _metrics
 from adk_fluent.eval._cases._turn import StateMap, Turn, key_of
 from adk_fluent.eval._checks._matching import compare_calls, mismatch
-from adk_fluent.eval._metrics import ANSWERS, BUDGET, MATCH, RESPONSE, STATE, STATUS, TRAJECTORY
+from adk_fluent.eval._metrics import METRICS, PrebuiltMetrics
 from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, Tokens, TurnOutcome
 from adk_fluent.eval._text import error_line, measured, plain, shown
 from adk_fluent.ir import UNSET
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
-    from adk_fluent.eval._cases._turn import Turn
     from adk_fluent.protocol import FieldRef
 
 
@@ -82,43 +82,37 @@ class Observation:
 
 
 #: Limits of a case, and their units.
-_UNITS: Final = {
-    "max_cost_usd": "USD",
-    "max_tokens": "tokens",
-    "max_latency_s": "s",
-    "max_tool_calls": "",
-}
+_UNITS = {"max_cost_usd": "USD", "max_tokens": "tokens", "max_latency_s": "s", "max_tool_calls": ""}
 
 
-def scored(
-    name: str,
-    score: float | None,
-    threshold: float,
-    *,
-    lower_is_better: bool = False,
-    reason: str = "",
-    **rest: Any,
-) -> MetricScore:
-    """Compare a score with its threshold; None is not evaluated, and never a pass."""
+def scored(name: str, score: float | None, threshold: float, **rest: Any) -> MetricScore:
+    """Compare a score with its threshold; None is not evaluated, and never a pass.
+
+    Args:
+        name: The metric.
+        score: Its score.
+        threshold: The threshold.
+        **rest: Other fields of the result.
+    """
     if score is None:
         status = MetricStatus.NOT_EVALUATED
-    elif score <= threshold if lower_is_better else score >= threshold:
+    elif score <= threshold if rest.get("lower_is_better") else score >= threshold:
         status = MetricStatus.PASSED
     else:
         status = MetricStatus.FAILED
-    return MetricScore(name, status, score, threshold, lower_is_better, reason, **rest)
+    return MetricScore(name, status, score, threshold, **rest)
 
 
 def expectations(case: FluentCase) -> list[str]:
     """Return the checks that a case asks for by its expectations."""
     turns = case.turns
     asked = {
-        TRAJECTORY: any(turn.expected_trajectory is not None for turn in turns),
-        RESPONSE: any(turn.contains for turn in turns),
-        STATE: bool(case.state_assertions) or any(turn.state_assertions for turn in turns),
-        BUDGET: any(getattr(case, name) is not None for name in _UNITS),
-        STATUS: any(turn.expected_status is not None for turn in turns),
-        ANSWERS: bool(case.answers),
+        _metrics.TRAJECTORY: any(turn.expected_trajectory is not None for turn in turns),
+        _metrics.RESPONSE: any(turn.contains for turn in turns),
+        _metrics.STATE: bool(case.state_assertions) or any(turn.state_assertions for turn in turns),
+        _metrics.BUDGET: any(getattr(case, name) is not None for name in _UNITS),
+        _metrics.STATUS: any(turn.expected_status is not None for turn in turns),
+        _metrics.ANSWERS: bool(case.answers),
     }
     return [name for name, is_asked in asked.items() if is_asked]
 
@@ -190,13 +184,13 @@ def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore |
         uses = [use for each in turns for use in each.tool_uses]
         return compare_calls(turn.trajectory, uses, seen.case.trajectory_match, at + 1)
 
-    return _mean(seen, TRAJECTORY, threshold, compute)
+    return _mean(seen, _metrics.TRAJECTORY, threshold, compute)
 
 
 def check_response(seen: Observation) -> MetricScore | None:
     """Check the texts and patterns that the answers must contain."""
     found = _by_turn(seen, lambda turn, at: [_contains(each, seen, at) for each in turn.contains])
-    return _all_met(RESPONSE, *found)
+    return _all_met(_metrics.RESPONSE, *found)
 
 
 def _contains(expected: str | re.Pattern[str], seen: Observation, at: int) -> Finding:
@@ -226,7 +220,7 @@ def check_state(seen: Observation) -> MetricScore | None:
     final = _check_keys(seen.case.state_assertions or {}, seen.state, seen.written, None)
     if len(seen.turns) < len(seen.expected):
         _fail(final, _unreached(seen))
-    return _all_met(STATE, [*findings, *final], turns)
+    return _all_met(_metrics.STATE, [*findings, *final], turns)
 
 
 def _fail(findings: list[Finding], reason: str) -> list[Finding]:
@@ -259,7 +253,7 @@ def check_budget(seen: Observation) -> MetricScore | None:
         unit = _UNITS[name]
         reason = "" if ok else f"{measured(actual, unit)} of {measured(limit, unit)}"
         findings.append(Finding(name, ok, limit, actual, reason))
-    score = _all_met(BUDGET, findings, [])
+    score = _all_met(_metrics.BUDGET, findings, [])
     if score is not None and unknown and sum(not each.ok for each in findings) == len(unknown):
         score.status, score.score = MetricStatus.NOT_EVALUATED, None
         score.reason = "; ".join(unknown)
@@ -279,7 +273,7 @@ def check_status(seen: Observation) -> MetricScore | None:
         reason = "" if ok else f"expected {wanted}, found {found}{why and f': {why}'}"
         return [Finding("status", ok, wanted, found, reason, at + 1)]
 
-    return _all_met(STATUS, *_by_turn(seen, check))
+    return _all_met(_metrics.STATUS, *_by_turn(seen, check))
 
 
 def check_answers(seen: Observation) -> MetricScore | None:
@@ -292,7 +286,7 @@ def check_answers(seen: Observation) -> MetricScore | None:
         told = f"only {asked} of {count} were asked for" if asked else "nothing has asked for it"
         reason = "" if ok else told
         findings.append(Finding(f"answer to {name}", ok, plain(given), asked, reason))
-    return _all_met(ANSWERS, findings, [])
+    return _all_met(_metrics.ANSWERS, findings, [])
 
 
 def check_match(seen: Observation, threshold: float) -> MetricScore | None:
@@ -307,19 +301,46 @@ def check_match(seen: Observation, threshold: float) -> MetricScore | None:
         why = f"ROUGE-1 is {score:.2f}"
         return score, Finding("answer matches", False, reference, answer, why, at + 1)
 
-    return _mean(seen, MATCH, threshold, compute)
+    return _mean(seen, _metrics.MATCH, threshold, compute)
 
 
 #: What computes each metric of ours that decides.
 OWN: Final[dict[str, Callable[[Observation, float], MetricScore | None]]] = {
-    TRAJECTORY: check_trajectory,
-    RESPONSE: lambda seen, _: check_response(seen),
-    STATE: lambda seen, _: check_state(seen),
-    BUDGET: lambda seen, _: check_budget(seen),
-    STATUS: lambda seen, _: check_status(seen),
-    ANSWERS: lambda seen, _: check_answers(seen),
-    MATCH: check_match,
+    _metrics.TRAJECTORY: check_trajectory,
+    _metrics.RESPONSE: lambda seen, _: check_response(seen),
+    _metrics.STATE: lambda seen, _: check_state(seen),
+    _metrics.BUDGET: lambda seen, _: check_budget(seen),
+    _metrics.STATUS: lambda seen, _: check_status(seen),
+    _metrics.ANSWERS: lambda seen, _: check_answers(seen),
+    _metrics.MATCH: check_match,
 }
+
+
+#: What counts each metric of ours that informs.
+_COUNTS: dict[str, Callable[[TurnOutcome], float | None]] = {
+    PrebuiltMetrics.TOOL_CALL_COUNT_V1: lambda turn: len(turn.tool_uses),
+    PrebuiltMetrics.INFERENCE_CALL_COUNT_V1: lambda turn: turn.model_calls,
+    # a model that reports no usage has not used zero tokens
+    PrebuiltMetrics.TOKEN_USAGE_V1: lambda turn: turn.tokens.total or None,
+    PrebuiltMetrics.INVOCATION_DURATION_V1: lambda turn: turn.duration_s,
+}
+
+
+def _informational(name: str, seen: Observation) -> MetricScore:
+    """A metric that decides nothing: the mean over turns, as ADK computes it."""
+    turns = [_COUNTS[name](turn) for turn in seen.turns]
+    known = [each for each in turns if each is not None]
+    mean, why = (sum(known) / len(turns), "") if known else (None, "not reported")
+    unit, informs = METRICS[name].unit, MetricStatus.INFORMATIONAL
+    return MetricScore(name, informs, mean, reason=why, turns=turns, unit=unit)
+
+
+def compute(name: str, seen: Observation, threshold: float | None) -> MetricScore:
+    """Compute a metric of ours; one without a threshold informs."""
+    if threshold is None:
+        return _informational(name, seen)
+    score = OWN[name](seen, threshold)
+    return score or MetricScore(name, MetricStatus.NOT_EVALUATED, reason="nothing to evaluate")
 
 
 # --- state ---------------------------------------------------------------------------------------

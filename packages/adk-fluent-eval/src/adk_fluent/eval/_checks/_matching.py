@@ -83,14 +83,9 @@ def compare_calls(
     """Compare the tool calls of a turn."""
     # an empty trajectory allows no calls, whatever the match
     score, reason = _MATCHERS[match if expected else "exact"](expected, actual)
-    return score, Finding(
-        "tools",
-        ok=score == 1.0,
-        expected=[_expected(each) for each in expected],
-        actual=[{"name": each.name, "args": plain(each.args)} for each in actual],
-        reason=reason,
-        turn=turn,
-    )
+    want = [_expected(each) for each in expected]
+    have = [{"name": each.name, "args": plain(each.args)} for each in actual]
+    return score, Finding("tools", score == 1.0, want, have, reason, turn)
 
 
 def _expected(call: ToolCall) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -21,6 +21,15 @@ from adk_fluent.eval._text import encodable, one_line, plural
 
 if TYPE_CHECKING:
     from adk_fluent.eval._suite import FluentEvalSuite
+
+
+#: Fields of a case that a list for programs has.
+_SHOWN: Final = ("target_node", "skip", "xfail")
+
+
+_COUNT, _PART = click.IntRange(min=0), click.FloatRange(0, 1, min_open=True, max_open=True)
+_REGRESSIONS: Final = "Cases that may regress, at most."
+_ALPHA: Final = "The p-value up to which a change is significant."
 
 
 @click.command("matrix", short_help="Run a suite with several models, and compare them.")
@@ -59,38 +68,20 @@ def matrix(ctx: click.Context, target: str, **options: Any) -> None:
 @click.command("compare", short_help="Compare a report with a baseline, case by case.")
 @click.argument("current", type=click.Path())
 @click.argument("baseline", type=click.Path())
-@click.option(
-    "--max-regressions",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Cases that may regress, at most.",
-)
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="The p-value up to which a change is significant.",
-)
+@click.option("--max-regressions", type=_COUNT, default=0, show_default=True, help=_REGRESSIONS)
+@click.option("--alpha", type=_PART, default=0.05, show_default=True, help=_ALPHA)
 @common.output_options("json", "markdown", "html")
 @click.pass_context
-def compare(
-    ctx: click.Context,
-    current: str,
-    baseline: str,
-    max_regressions: int,
-    alpha: float,
-    **options: Any,
-) -> None:
+def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> None:
     """Compare report CURRENT with report BASELINE, case by case.
 
     Both are files that eval run --json wrote. Exits with 1 if more cases regressed than allowed, or
     none could be compared.
     """
     report, before = FluentEvalReport.load(current), FluentEvalReport.load(baseline)
-    comparison = report.compare(before, alpha=alpha)
-    ok = comparison.compared > 0 and len(comparison.regressed) <= max_regressions
+    comparison = report.compare(before, alpha=options["alpha"])
+    worse = len(comparison.regressed)
+    ok = comparison.compared > 0 and worse <= options["max_regressions"]
     output = Output(options)
     verdict = common.styled("ok" if ok else "not ok", ok=ok)
     output.say([f"{plain_line(comparison.suite)} compared with its baseline: {verdict}"])
@@ -152,17 +143,7 @@ def _cases(suite: FluentEvalSuite) -> list[dict[str, Any]]:
             metrics = [each.name for each in plan.of(case)]
         except EvalError:  # it expects nothing, which a run refuses
             metrics = []
-        found.append(
-            {
-                "id": case.name,
-                "tags": list(case.tags),
-                "turns": len(case.turns),
-                "metrics": metrics,
-                "input": text_of(case.turns[0].input),
-                "target_node": case.target_node,
-                "skip": case.skip,
-                "xfail": case.xfail,
-                "location": case.place,
-            }
-        )
+        made = {"id": case.name, "tags": [*case.tags], "turns": len(case.turns), "metrics": metrics}
+        made |= {"input": text_of(case.turns[0].input), "location": case.place}
+        found.append(made | {name: getattr(case, name) for name in _SHOWN})
     return found

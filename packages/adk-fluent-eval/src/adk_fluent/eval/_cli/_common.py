@@ -66,9 +66,8 @@ def _from_file(path: str, registry: str | None) -> FluentEvalSuite:
         module = module_of(target)
         value: Any = vars(module) if target.attribute is None else attribute_of(target, module)
         if not isinstance(value, Mapping):
-            raise target.error(
-                f"{registry} is not a registry", "name a dict or a module", found=describe(value)
-            )
+            what = f"{registry} is not a registry"
+            raise target.error(what, "name a dict or a module", found=describe(value))
         found = cast("Mapping[str, Any]", value)
         functions = {name: each for name, each in found.items() if callable(each)}
         functions |= {f"{module.__name__}:{name}": each for name, each in functions.items()}
@@ -81,18 +80,13 @@ def _from_file(path: str, registry: str | None) -> FluentEvalSuite:
 
 def _from_module(target: Target) -> list[FluentEvalSuite]:
     module = module_of(target)
-    known = {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, FluentEvalSuite) and not name.startswith("_")
-    }
+    public = ((name, each) for name, each in vars(module).items() if not name.startswith("_"))
+    known = {name: each for name, each in public if isinstance(each, FluentEvalSuite)}
     names = ", ".join(known) or "none"
     if target.attribute is None and len({id(each) for each in known.values()}) != 1:
-        raise target.error(
-            f"{target.source} has {'several suites' if known else 'no FluentEvalSuite'}",
-            f"name one: {target.source}:{next(iter(known), 'suite')}",
-            found=names,
-        )
+        what = f"{target.source} has {'several suites' if known else 'no FluentEvalSuite'}"
+        help = f"name one: {target.source}:{next(iter(known), 'suite')}"
+        raise target.error(what, help, found=names)
     value: Any = attribute_of(target, module) if target.attribute else next(iter(known.values()))
     if callable(value) and not isinstance(value, type):
         try:
@@ -100,11 +94,9 @@ def _from_module(target: Target) -> list[FluentEvalSuite]:
         except EvalError:
             raise
         except Exception as error:
-            raise target.error(
-                f"{target.text} cannot be called",
-                "a function without arguments returns a suite, or a list of them",
-                found=error_line(error),
-            ) from error
+            what = f"{target.text} cannot be called"
+            help = "a function without arguments returns a suite, or a list of them"
+            raise target.error(what, help, found=error_line(error)) from error
     suites: list[Any] = [*value] if isinstance(value, list | tuple) else [value]
     for each in suites or [None]:
         if not isinstance(each, FluentEvalSuite):
@@ -130,12 +122,9 @@ def output_options(*forms: str) -> Callable[[Any], Any]:
         for form in reversed(forms):
             help = f"Write {_TITLES[form]} there; - is stdout."
             command = click.option(f"--{form}", type=OUT, metavar="FILE", help=help)(command)
-        return click.option(
-            "--github-summary/--no-github-summary",
-            default=None,
-            callback=_summary_path,
-            help=f"Add Markdown to the summary of a step; by default if {_SUMMARY} is set.",
-        )(command)
+        help = f"Add Markdown to the summary of a step; by default if {_SUMMARY} is set."
+        name = "--github-summary/--no-github-summary"
+        return click.option(name, default=None, callback=_summary_path, help=help)(command)
 
     return add
 

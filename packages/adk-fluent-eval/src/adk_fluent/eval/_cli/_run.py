@@ -160,11 +160,8 @@ class _Job:
         path: str | None = options["baseline"]
         self._baseline_path = None if path is None else with_suite(path, label)
         self._baseline = self._load_baseline(update=options["update_baseline"])
-        changes = {
-            name: options[name]
-            for name in ("min_pass_rate", "max_regressions")
-            if options[name] is not None
-        }
+        asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
+        changes = {name: each for name, each in asked.items() if each is not None}
         self.suite = copy(suite)  # the module's own stays unchanged
         self.suite.gate = replace(suite.gate, **changes)
         given: dict[str, Any] = {

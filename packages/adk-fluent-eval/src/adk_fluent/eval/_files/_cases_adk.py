@@ -43,7 +43,7 @@ def to_eval_case(
     else:
         fields["conversation_scenario"] = scenario_of(case, user)
     if case.rubrics:
-        fields["rubrics"] = _rubrics(case.rubrics)
+        fields["rubrics"] = rubrics_of(case.rubrics)
     session = {"app_name": app_name, "user_id": user_id, "state": initial_state(case)}
     made = EvalCase(eval_id=case.name, **fields, session_input=cast("SessionInput", session))
     if final:
@@ -60,7 +60,7 @@ def _invocation(turn: Turn, number: int) -> dict[str, Any]:
     if (reference := turn.reference_response) is not None:
         fields["final_response"] = _content("model", reference)
     if turn.rubrics:
-        fields["rubrics"] = _rubrics(turn.rubrics)
+        fields["rubrics"] = rubrics_of(turn.rubrics)
     said = turn.input
     fields["user_content"] = _content("user", said) if isinstance(said, str) else to_content(said)
     return fields | {"invocation_id": f"turn-{number}"}
@@ -70,11 +70,10 @@ def _content(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "parts": [{"text": text}]}
 
 
-def _rubrics(texts: Sequence[str]) -> list[Rubric]:
-    return [
-        Rubric(rubric_id=f"rubric_{n}", rubric_content=RubricContent(text_property=text))
-        for n, text in enumerate(texts, 1)
-    ]
+def rubrics_of(texts: Sequence[str], name: str = "rubric") -> list[Rubric]:
+    """Return texts as rubrics of ADK, each with the name and its number as id."""
+    contents = [RubricContent(text_property=text) for text in texts]
+    return [Rubric(rubric_id=f"{name}_{n}", rubric_content=c) for n, c in enumerate(contents, 1)]
 
 
 def _function_call(call: str | ToolCall) -> Any:

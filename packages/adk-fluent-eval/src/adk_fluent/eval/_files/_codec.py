@@ -256,10 +256,8 @@ class Reader:
         seen: dict[str, FluentCase] = {}
         for n, case in enumerate(cases):
             if (first := seen.setdefault(case.name, case)) is not case:
-                what, found = (
-                    f"two cases have the id {case.name!r}",
-                    f"the first is at {first.place}",
-                )
+                what = f"two cases have the id {case.name!r}"
+                found = f"the first is at {first.place}"
                 raise self.source.error((*at, n, field), what, found=found)
         return tuple(seen.values())
 

@@ -51,17 +51,13 @@ _MATCHES: Final = ("exact", "in_order", "any_order")  # in the order of ADK's en
 
 def to_eval_set(suite: Suite, app_name: str = _APP) -> EvalSet:
     """Return the eval set of a suite."""
-    user = suite.simulation
-    return EvalSet(
-        eval_set_id=set_id(suite.name),
-        name=suite.name,
-        description=suite.description or None,
-        # each case has a user of its own: no case sees what another writes for the user
-        eval_cases=[
-            to_eval_case(case, app_name=app_name, user_id=case.name, simulation=user)
-            for case in suite.cases
-        ],
-    )
+    # each case has a user of its own: no case sees what another writes for the user
+    cases = [
+        to_eval_case(case, app_name=app_name, user_id=case.name, simulation=suite.simulation)
+        for case in suite.cases
+    ]
+    id, about = set_id(suite.name), suite.description or None
+    return EvalSet(eval_set_id=id, name=suite.name, description=about, eval_cases=cases)
 
 
 def write_eval_set(
@@ -146,14 +142,12 @@ def read_eval_set(
     fields = reader.fields((_BLOCK,), block, codec.SUITE_FIELDS)
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
-    cases = reader.distinct(
-        ("eval_cases",),
-        "eval_id",
-        (
-            _case(reader, ("eval_cases", n), case, own.get(case.eval_id), fields.get("simulation"))
-            for n, case in enumerate(eval_set.eval_cases)
-        ),
+    user = fields.get("simulation")
+    made = (
+        _case(reader, ("eval_cases", n), case, own.get(case.eval_id), user)
+        for n, case in enumerate(eval_set.eval_cases)
     )
+    cases = reader.distinct(("eval_cases",), "eval_id", made)
     data = SuiteData(fields, cases, place, (_BLOCK,))
     return data if config_path is None else _configured(data, config_path)
 
@@ -193,11 +187,9 @@ def _case(
         app, user = (session.app_name, session.user_id) if session else ("", "")
         again = to_eval_case(made, app_name=app, user_id=user, simulation=simulation)
         if _dumped(again) != _dumped(case):
-            raise reader.source.error(
-                where,
-                f"case {case.eval_id!r} was changed in eval_cases, and not in the block {_BLOCK!r}",
-                help="make the same change in both, or remove the case from the block",
-            )
+            place = f"in eval_cases, and not in the block {_BLOCK!r}"
+            help = "make the same change in both, or remove the case from the block"
+            raise reader.source.error(where, f"case {made.name!r} was changed {place}", help=help)
         return made
     conversation, scenario = case.conversation or [], getattr(case, "conversation_scenario", None)
     if scenario is not None:

@@ -65,27 +65,17 @@ def save_results(
 def _result(report: ReportFigures, outcome: CaseOutcome, app_name: str) -> EvalCaseResult:
     run = "" if outcome.run == 1 else f"__run{outcome.run}"
     made = report.adk_results.get(outcome.key)
-    changes: dict[str, Any] = {
-        "eval_set_id": set_id(report.suite),
-        "eval_id": f"{outcome.id}{run}",
-        "final_eval_status": _status(outcome),
-    }
+    changes: dict[str, Any] = {"eval_set_id": set_id(report.suite), "eval_id": f"{outcome.id}{run}"}
+    changes["final_eval_status"] = _status(outcome)
     if made is None:
         why = outcome.error or "; ".join(outcome.reasons) or outcome.note
-        details = EvalMetricResultDetails(
-            rubric_scores=[RubricScore(rubric_id=outcome.status.value, rationale=why)]
-        )
-        return EvalCaseResult(
-            **changes,
-            overall_eval_metric_results=[
-                EvalMetricResult(
-                    metric_name=ERROR, eval_status=EvalStatus.NOT_EVALUATED, details=details
-                )
-            ],
-            eval_metric_result_per_invocation=[],
-            session_id=outcome.session_id or outcome.id,
-            user_id=outcome.user_id,
-        )
+        score = RubricScore(rubric_id=outcome.status.value, rationale=why)
+        details, none = EvalMetricResultDetails(rubric_scores=[score]), EvalStatus.NOT_EVALUATED
+        metric = EvalMetricResult(metric_name=ERROR, eval_status=none, details=details)
+        changes |= {"session_id": outcome.session_id or outcome.id, "user_id": outcome.user_id}
+        changes["overall_eval_metric_results"] = [metric]
+        changes["eval_metric_result_per_invocation"] = []
+        return EvalCaseResult(**changes)
     if made.session_details is not None:
         session = made.session_details.model_copy(update={"app_name": app_name})
         changes["session_details"] = session

@@ -56,11 +56,8 @@ def captured(session: Session) -> dict[str, Any]:
     made: dict[str, Any] = {"input": turns if len(turns) > 1 else turns[0]}
     if answers := _answers(session.events):
         made["answers"] = answers
-    state = {
-        key: value
-        for key, value in state.items()
-        if not key.startswith(_TEMPORARY) and not is_journal_key(key)
-    }
+    keys = (key for key in state if not key.startswith(_TEMPORARY) and not is_journal_key(key))
+    state = {key: state[key] for key in keys}
     return made | ({"initial_state": state} if state else {})
 
 
@@ -105,11 +102,8 @@ def _expect(turn: Turn, event: Event) -> None:
     """Add what an event says to the expectations of its turn."""
     if event.partial or event.author == _USER:
         return
-    calls = [
-        call
-        for call in event.get_function_calls()
-        if call.name and not call.name.startswith(_REQUEST)
-    ]
+    every = event.get_function_calls()
+    calls = [each for each in every if each.name and not each.name.startswith(_REQUEST)]
     turn.expected_trajectory = [*(turn.expected_trajectory or ()), *tool_calls(calls)]
     if event.is_final_response() and (text := answer_text(event.content)):
         turn.reference_response = text

@@ -167,10 +167,9 @@ class ReportFigures:
         found: list[float] = []
         for id, runs in statistics.runs_by_case(self.outcomes).items():
             if k > len(runs):
-                raise EvalError(
-                    f"k={k} needs {k} counting runs of each case; case {id!r} has {len(runs)}",
-                    help=f"run the suite with num_runs={k}, or ask for a smaller k",
-                )
+                what = f"k={k} needs {k} counting runs of each case; case {id!r} has {len(runs)}"
+                help = f"run the suite with num_runs={k}, or ask for a smaller k"
+                raise EvalError(what, help=help)
             found.append(figure(len(runs), sum(each.passed for each in runs), k))
         return statistics.mean(found) if found else 0.0
 
@@ -288,10 +287,8 @@ def _completeness(report: ReportFigures) -> Iterator[str]:
     if not report.outcomes:
         yield "no case was run"
     elif not report.counting:
-        yield (
-            f"no run counts: {counts[Status.SKIPPED]:,} skipped, "
-            f"{counts[Status.XFAILED]:,} failed as expected"
-        )
+        skipped, failed = counts[Status.SKIPPED], counts[Status.XFAILED]
+        yield f"no run counts: {skipped:,} skipped, {failed:,} failed as expected"
     if report.interrupted:
         yield f"the run was interrupted after {plural(len(report.outcomes), 'run')} of cases"
 
@@ -299,20 +296,17 @@ def _completeness(report: ReportFigures) -> Iterator[str]:
 def _rates(report: ReportFigures) -> Iterator[str]:
     gate, counting = report.gate, report.counting
     if counting and report.pass_rate < gate.min_pass_rate - _ROUNDING:
-        yield (
-            f"pass rate {percent(report.pass_rate)} ({report.counts[Status.PASSED]:,} of "
-            f"{counting:,} runs) is below {percent(gate.min_pass_rate)}"
-        )
+        passed = f"{report.counts[Status.PASSED]:,} of {counting:,} runs"
+        least = percent(gate.min_pass_rate)
+        yield f"pass rate {percent(report.pass_rate)} ({passed}) is below {least}"
     tags = report.per_tag if gate.min_tag_pass_rate else {}
     for tag, share in gate.min_tag_pass_rate.items():
         found = tags.get(tag)
         if found is None or not found.counting:
             yield f"no run of tag {tag!r} counts"
         elif found.pass_rate < share - _ROUNDING:
-            yield (
-                f"pass rate of tag {tag!r}, {percent(found.pass_rate)} ({found.passed:,} of "
-                f"{found.counting:,} runs), is below {percent(share)}"
-            )
+            rate, passed = percent(found.pass_rate), f"{found.passed:,} of {found.counting:,} runs"
+            yield f"pass rate of tag {tag!r}, {rate} ({passed}), is below {percent(share)}"
     metrics = report.per_metric if gate.min_metric else {}
     for name, limit in gate.min_metric.items():
         metric = metrics.get(str(name))

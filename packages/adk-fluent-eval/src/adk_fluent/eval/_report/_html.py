@@ -26,15 +26,8 @@ _ROOM: Final = 40_000_000  # characters of transcripts in a page
 _ROOM_OF_RUN: Final = 1_000_000
 _ITEMS: Final = 200  # of a list
 _BINS: Final = 20
-#: Each status, the worst first, with its sign.
-_SIGNS: Final = {
-    Status.ERROR: "!",
-    Status.FAILED: "✗",
-    Status.PASSED: "✓",
-    Status.XFAILED: "~",
-    Status.SKIPPED: "»",
-}
-_WORST_FIRST: Final = list(_SIGNS)
+_WORST_FIRST: Final = (Status.ERROR, Status.FAILED, Status.PASSED, Status.XFAILED, Status.SKIPPED)
+_SIGNS: Final = dict(zip(_WORST_FIRST, "!✗✓~»", strict=True))
 _MET: Final = {MetricStatus.PASSED: "✓", MetricStatus.FAILED: "✗", MetricStatus.NOT_EVALUATED: "!"}
 
 

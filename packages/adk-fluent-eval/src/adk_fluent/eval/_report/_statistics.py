@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, field
 from math import comb, fsum, inf, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from adk_fluent.eval._errors import EvalFailedError, is_number, require
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status, Tokens
@@ -15,6 +15,8 @@ from adk_fluent.eval._text import encodable, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+Runs: TypeAlias = "Sequence[CaseOutcome]"
 
 
 def wilson(cases: Sequence[tuple[int, int]], level: float = 0.95) -> tuple[float, float]:
@@ -190,7 +192,7 @@ class TagSummary:
         return self.passed / self.counting if self.counting else 0.0
 
     @classmethod
-    def from_results(cls, outcomes: Sequence[CaseOutcome], tag: str = "") -> TagSummary:
+    def from_results(cls, outcomes: Runs, tag: str = "") -> TagSummary:
         """Return the figures of some outcomes."""
         # in the order of Status
         passed, failed, errors, skipped, xfailed = count_statuses(outcomes).values()
@@ -385,18 +387,15 @@ class RegressionReport:
         if self.ok:
             return
         if not self.compared:
-            raise EvalFailedError(
-                f"suite {self.suite!r} shares no case with its baseline",
-                help="cases are matched by id: give them ids, or write a new baseline",
-            )
+            what = f"suite {self.suite!r} shares no case with its baseline"
+            help = "cases are matched by id: give them ids, or write a new baseline"
+            raise EvalFailedError(what, help=help)
         lines = [str(each) for each in self.regressed[:10]]
         if (more := len(self.regressed) - len(lines)) > 0:
             lines.append(f"and {more:,} more")
-        raise EvalFailedError(
-            f"suite {self.suite!r}: {len(self.regressed):,} of {self.compared:,} cases regressed "
-            f"(p={self.p_value:.3g})",
-            found="\n    ".join(lines),
-        )
+        count = f"{len(self.regressed):,} of {self.compared:,} cases regressed"
+        what = f"suite {self.suite!r}: {count} (p={self.p_value:.3g})"
+        raise EvalFailedError(what, found="\n    ".join(lines))
 
     def to_json(self) -> str:
         """Return the comparison as JSON."""
@@ -417,9 +416,7 @@ class RegressionReport:
         return document("comparison.md.j2", escaped, made=self)
 
 
-def compare(
-    suite: str, current: Sequence[CaseOutcome], baseline: Sequence[CaseOutcome], alpha: float
-) -> RegressionReport:
+def compare(suite: str, current: Runs, baseline: Runs, alpha: float) -> RegressionReport:
     """Compare the outcomes of a suite with a baseline."""
     valid = is_number(alpha) and 0 < alpha < 1
     require(valid, "alpha= must be above 0 and below 1", alpha)
@@ -446,38 +443,34 @@ def compare(
     )
 
 
-def _matched(
-    before: Sequence[CaseOutcome], now: Sequence[CaseOutcome]
-) -> tuple[Sequence[CaseOutcome], Sequence[CaseOutcome]]:
+def _matched(before: Runs, now: Runs) -> tuple[Runs, Runs]:
     """The first runs, as many as both have: with more runs, one of them is likelier to fail."""
     count = min(len(before), len(now))
     return before[:count], now[:count]
 
 
-def _gain(before: Sequence[CaseOutcome], now: Sequence[CaseOutcome]) -> int:
+def _gain(before: Runs, now: Runs) -> int:
     old, new = _matched(before, now)
     return sum(each.passed for each in new) - sum(each.passed for each in old)
 
 
-def _change(id: str, before: Sequence[CaseOutcome], now: Sequence[CaseOutcome]) -> CaseChange:
+def _change(id: str, before: Runs, now: Runs) -> CaseChange:
     missed = [each.reasons for each in now if not each.passed]
     old, new = (sum(each.passed for each in runs) for runs in (before, now))
     reasons = tuple(missed[0]) if missed else ()
     return CaseChange(id, _worst(before), _worst(now), old, len(before), new, len(now), reasons)
 
 
-def _worst(outcomes: Sequence[CaseOutcome]) -> Status:
+def _worst(outcomes: Runs) -> Status:
     found = {each.status for each in outcomes}
     return next(each for each in (Status.ERROR, Status.FAILED, Status.PASSED) if each in found)
 
 
-def _rate(cases: Sequence[Sequence[CaseOutcome]]) -> float:
+def _rate(cases: Sequence[Runs]) -> float:
     return mean([sum(each.passed for each in runs) / len(runs) for runs in cases]) if cases else 0.0
 
 
-def _metric_deltas(
-    pairs: Iterable[tuple[list[CaseOutcome], list[CaseOutcome]]],
-) -> dict[str, tuple[float, float]]:
+def _metric_deltas(pairs: Iterable[tuple[Runs, Runs]]) -> dict[str, tuple[float, float]]:
     values: dict[str, list[tuple[float, float]]] = {}
     for before, now in pairs:
         old = _means(before)

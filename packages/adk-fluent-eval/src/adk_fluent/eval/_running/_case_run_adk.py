@@ -16,15 +16,15 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from adk_fluent.backends.adk import call_site, replace_models, replace_tools, resolve_model
 from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import Turn, text_of
-from adk_fluent.eval._checks._checks import Observation
+from adk_fluent.eval._checks._checks import Observation, compute
 from adk_fluent.eval._files._cases_adk import to_eval_case
+from adk_fluent.eval._metrics import METRICS
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._light_adk import CaseService, LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
-from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, compute
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
 from adk_fluent.eval._text import error_line, plain, replace_secrets
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.eval._running._options import RunOptions
+    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -121,28 +122,22 @@ class CaseRun:
             _make_call_sites(target.app.root_agent)
         named = None if settings.model is None else settings.model.model
         recorder = Recorder(self.seen, state, target, self._mocks, settings.prices, named)
-        first = RecorderPlugin(
-            recorder, self._mocks, records_all=local
-        )  # before plugins that hide things from others
+        # before plugins that hide things from others
+        first = RecorderPlugin(recorder, self._mocks, records_all=local)
         name = target.app.name
         if shared is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
             name = f"{name[:_NAME]}_{outcome.user_id.replace('-', '_')}"
-        app = target.app.model_copy(
-            update={"name": name, "plugins": [first, *target.app.plugins, *settings.plugins]}
-        )
+        plugins = [first, *target.app.plugins, *settings.plugins]
+        app = target.app.model_copy(update={"name": name, "plugins": plugins})
+        given = settings.options.get
         services: dict[str, Any] = {
             "session_service": sessions,
-            "artifact_service": settings.options.get("artifact_service")
-            or InMemoryArtifactService(),
-            "memory_service": settings.options.get("memory_service") or InMemoryMemoryService(),
+            "artifact_service": given("artifact_service") or InMemoryArtifactService(),
+            "memory_service": given("memory_service") or InMemoryMemoryService(),
         }
-        case = to_eval_case(
-            self._case,
-            app_name=name,
-            user_id=outcome.user_id,
-            simulation=settings.suite.simulation,
-        )
+        user_id, simulation = outcome.user_id, settings.suite.simulation
+        case = to_eval_case(self._case, app_name=name, user_id=user_id, simulation=simulation)
         user = user_of(self._case, self._simulation, self.models)
         models: Any = self.models
         engine: type[CaseService] = LightEvalService
@@ -161,9 +156,8 @@ class CaseRun:
             [inference] = [each async for each in service.perform_inference(request)]
         outcome.error, outcome.stop_reason = inference.error_message, user.stop_reason
         if shared is not None and self.seen.turns:
-            session = await sessions.get_session(
-                app_name=name, user_id=outcome.user_id, session_id=outcome.session_id
-            )
+            who: Any = {"user_id": user_id, "session_id": outcome.session_id}
+            session = await sessions.get_session(app_name=name, **who)
             if session is not None:  # some services merge dicts
                 recorder.set_state(session.state)
         if outcome.error is None and not any(self.seen.events):
@@ -171,9 +165,8 @@ class CaseRun:
         if outcome.error is not None:
             return None
         config = adk_service.EvaluateConfig(eval_metrics=service.metrics)
-        evaluation = adk_service.EvaluateRequest(
-            inference_results=[inference], evaluate_config=config
-        )
+        results = [inference]
+        evaluation = adk_service.EvaluateRequest(inference_results=results, evaluate_config=config)
         self.seen.invocations = inference.inferences or []
         self._expect()
         [result] = [each async for each in service.evaluate(evaluation)]
@@ -186,9 +179,14 @@ class CaseRun:
             self.seen.expected = [*earlier, *self._case.turns]
 
     async def _compute(self, planned: PlannedMetric) -> MetricScore:
+        name, threshold = planned.name, planned.threshold
+        if planned.judge is not None:
+            return await planned.judge.score(self.seen, self._ask(planned.judge))
+        if threshold is None or name not in METRICS or METRICS[name].by == "own":
+            return compute(name, self.seen, threshold)
         judge, samples = self._settings.judge_model, self._settings.suite.judge_samples
         by_adk = AdkMetrics(self.seen, self.models, judge, samples, self._simulation)
-        return await compute(planned, self.seen, self._ask, by_adk.score)
+        return await by_adk.score(planned)
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:
         """The function by which a judge asks its model."""
@@ -223,16 +221,10 @@ def new_outcome(
     case: FluentCase, run: int, status: Status = Status.ERROR, note: str = ""
 ) -> CaseOutcome:
     """Return the outcome of a case before it is run."""
-    return CaseOutcome(
-        case.name,
-        run,
-        status,
-        input=text_of(case.turns[0].input),
-        tags=list(case.tags),
-        metadata=plain(dict(case.metadata)),
-        note=note,
-        target_node=case.target_node or "",
-    )
+    made = CaseOutcome(case.name, run, status, note=note, target_node=case.target_node or "")
+    made.input, made.tags = text_of(case.turns[0].input), list(case.tags)
+    made.metadata = plain(dict(case.metadata))
+    return made
 
 
 def is_bare(engine: str) -> bool:
@@ -252,11 +244,8 @@ def _make_call_sites(root: Any) -> None:
 
 def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:
     """Add the metrics that an error prevented, without scores: means must not leave them out."""
-    outcome.scores += [
-        each.without_score("the run ended in an error")
-        for each in planned
-        if outcome.score(each.name) is None
-    ]
+    absent = [each for each in planned if outcome.score(each.name) is None]
+    outcome.scores += [each.without_score("the run ended in an error") for each in absent]
 
 
 def _is_vertex(service: object) -> bool:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.evaluation import eval_metrics
 from google.adk.evaluation.eval_case import Invocation
 from google.adk.evaluation.eval_metrics import EvalMetric
-from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
 from google.adk.evaluation.evaluator import EvaluationResult
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
@@ -26,14 +25,15 @@ from google.adk.models.registry import LLMRegistry
 from google.genai import types
 
 from adk_fluent.eval._checks._checks import scored
-from adk_fluent.eval._files._cases_adk import scenario_of
+from adk_fluent.eval._files._cases_adk import rubrics_of, scenario_of
 from adk_fluent.eval._metrics import METRICS, Metric, PrebuiltMetrics
 from adk_fluent.eval._outcome import Finding, MetricScore
 from adk_fluent.eval._text import error_line, shown
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator, Sequence
+    from collections.abc import AsyncGenerator, Generator
 
+    from google.adk.evaluation.eval_rubrics import Rubric
     from google.adk.models.llm_request import LlmRequest
 
     from adk_fluent.eval._cases._turn import UserSimulation
@@ -173,13 +173,9 @@ class AdkMetrics:
         reference = self.seen.expected[at].reference_response
         if metric.needs == "reference_response":
             answer = types.Content(role="model", parts=[types.Part(text=reference)])
-            expected = [
-                Invocation(
-                    invocation_id=actual.invocation_id,
-                    user_content=actual.user_content,
-                    final_response=answer,
-                )
-            ]
+            id, asked = actual.invocation_id, actual.user_content
+            made = Invocation(invocation_id=id, user_content=asked, final_response=answer)
+            expected = [made]
         hearing, result = await self._heard(metric, threshold, rubrics, [actual], expected)
         found = result.per_invocation_results[0] if result.per_invocation_results else None
         if rubrics:
@@ -232,27 +228,18 @@ class AdkMetrics:
         expected: list[Invocation] | None,
     ) -> tuple[_Hearing, EvaluationResult]:
         assert self.judge is not None  # noqa: S101  # checked before any model call
-        options: dict[str, Any] = {
-            "judge_model": _JUDGE,
-            "judge_model_config": types.GenerateContentConfig(),  # google-adk 1.25 fails without
-            "num_samples": self.samples,
-        }
+        options: dict[str, Any] = {"judge_model": _JUDGE, "num_samples": self.samples}
+        options["judge_model_config"] = types.GenerateContentConfig()  # google-adk 1.25 needs it
         fields: dict[str, Any] = {"judge_model_options": eval_metrics.JudgeModelOptions(**options)}
         if rubrics:
             fields["rubrics"] = rubrics
-        if self.simulation is not None and metric.needs == "simulation":
-            fields["stop_signal"] = self.simulation.stop_signal
+        if (user := self.simulation) is not None and metric.needs == "simulation":
+            fields["stop_signal"] = user.stop_signal
         evaluator = _evaluator(metric, threshold, fields)
-        scenario = None
-        if self.simulation is not None:
-            scenario = scenario_of(self.seen.case, self.simulation)
+        scenario = None if user is None else scenario_of(self.seen.case, user)
         hearing = _Hearing(self.judge, self.models)
         with hearing.begin():
-            made: Any = evaluator.evaluate_invocations(
-                actual_invocations=actual,
-                expected_invocations=expected,
-                conversation_scenario=scenario,
-            )
+            made: Any = evaluator.evaluate_invocations(actual, expected, scenario)
             try:
                 return hearing, await made if isawaitable(made) else made
             except ZeroDivisionError:  # what google-adk 1.25 makes of no verdict at all
@@ -266,14 +253,8 @@ class AdkMetrics:
 
     def _rubrics(self, at: int) -> list[Rubric]:
         """The rubrics of the case, and those of a turn."""
-        groups: list[tuple[str, Sequence[str]]] = [("rubric", self.seen.case.rubrics)]
-        if at < len(self.seen.expected):
-            groups.append((f"turn_{at + 1}_rubric", self.seen.expected[at].rubrics))
-        return [
-            Rubric(rubric_id=f"{name}_{n}", rubric_content=RubricContent(text_property=text))
-            for name, texts in groups
-            for n, text in enumerate(texts, 1)
-        ]
+        turn = self.seen.expected[at].rubrics if at < len(self.seen.expected) else ()
+        return [*rubrics_of(self.seen.case.rubrics), *rubrics_of(turn, f"turn_{at + 1}_rubric")]
 
 
 def _evaluator(metric: Metric, threshold: float, fields: dict[str, Any]) -> Any:

@@ -35,14 +35,8 @@ if TYPE_CHECKING:
     from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
 
-#: ADK's statuses.
-STATUS = {
-    MetricStatus.PASSED: EvalStatus.PASSED,
-    MetricStatus.FAILED: EvalStatus.FAILED,
-    MetricStatus.NOT_EVALUATED: EvalStatus.NOT_EVALUATED,
-    # google-adk 1.x has no such status
-    MetricStatus.INFORMATIONAL: getattr(EvalStatus, "INFORMATIONAL", EvalStatus.NOT_EVALUATED),
-}
+#: ADK's statuses; google-adk 1.x has none for metrics that inform.
+STATUS = {each: getattr(EvalStatus, each.name, EvalStatus.NOT_EVALUATED) for each in MetricStatus}
 
 
 @dataclass(eq=False)
@@ -91,10 +85,8 @@ class LightEvalService(CaseService):
     def __post_init__(self) -> None:
         self._runner = Runner(app=self.app, **self.services)
         self._session = cast("SessionInput", self.adk_case.session_input)
-        self._who: dict[str, Any] = {
-            "user_id": self._session.user_id,
-            "session_id": self.session_id,
-        }
+        self._who: dict[str, Any] = {"user_id": self._session.user_id}
+        self._who["session_id"] = self.session_id
         self._scores: list[MetricScore] = []
 
     def scores(self, result: EvalCaseResult) -> list[MetricScore]:

@@ -86,10 +86,8 @@ class LocalCaseService(CaseService):
     @property
     def metrics(self) -> list[EvalMetric]:
         """The metrics as ADK is asked for them, with threshold and criterion."""
-        return [
-            self._native[name] or _metric(name, each.threshold)
-            for name, each in self._planned.items()
-        ]
+        every = self._planned.items()
+        return [self._native[name] or _metric(name, each.threshold) for name, each in every]
 
     async def perform_inference(
         self, inference_request: InferenceRequest
@@ -113,16 +111,11 @@ class LocalCaseService(CaseService):
         """Return the scores; those of ADK's own evaluators are read from its result."""
         made = {each.metric_name: each for each in result.overall_eval_metric_results}
         turns = [each.eval_metric_results for each in result.eval_metric_result_per_invocation]
-        return [
-            self._told.get(name)
-            or _score_of(
-                name,
-                planned,
-                made.get(name),
-                [r.score for turn in turns for r in turn if r.metric_name == name],
-            )
-            for name, planned in self._planned.items()
-        ]
+        found: list[MetricScore] = []
+        for name, planned in self._planned.items():
+            by_turn = [each.score for turn in turns for each in turn if each.metric_name == name]
+            found.append(self._told.get(name) or _score_of(planned, made.get(name), by_turn))
+        return found
 
     def evaluator(self, metric: EvalMetric) -> Evaluator:
         """Return the evaluator of a metric: ADK's where it computes the same, or ours."""
@@ -172,21 +165,13 @@ def _asked(planned: PlannedMetric, case: FluentCase) -> EvalMetric | None:
     return None
 
 
-def _score_of(
-    name: str, planned: PlannedMetric, found: Any, turns: list[float | None]
-) -> MetricScore:
+def _score_of(planned: PlannedMetric, found: Any, turns: list[float | None]) -> MetricScore:
     """A score that ADK's own evaluator computed; what ADK swallowed is no score."""
-    unit = METRICS[name].unit
+    name, unit = planned.name, METRICS[planned.name].unit
     if found is None or found.score is None:
         return planned.without_score("ADK gave no score", unit)
-    return MetricScore(
-        name,
-        MetricStatus[found.eval_status.name],
-        found.score,
-        planned.threshold,
-        turns=turns,
-        unit=unit,
-    )
+    status = MetricStatus[found.eval_status.name]
+    return MetricScore(name, status, found.score, planned.threshold, turns=turns, unit=unit)
 
 
 @dataclass
@@ -198,25 +183,20 @@ class _Own(Evaluator):
     told: dict[str, MetricScore]
 
     async def evaluate_invocations(
-        self,
-        actual_invocations: list[Any],
-        expected_invocations: list[Any] | None = None,
-        conversation_scenario: Any = None,
+        self, actual_invocations: list[Any], *_: Any, **__: Any
     ) -> EvaluationResult:
         score = self.told[self.planned.name] = await self.score(self.planned)
         status = STATUS[score.status]
-        turns = score.turns if len(score.turns) == len(actual_invocations) else []
+        told = len(score.turns) == len(actual_invocations)
+        turns = score.turns if told else [score.score] * len(actual_invocations)
+        results = [
+            PerInvocationResult(actual_invocation=each, score=value, eval_status=status)
+            for each, value in zip(actual_invocations, turns, strict=True)
+        ]
         return EvaluationResult(
             overall_score=score.score,
             overall_eval_status=status,
-            per_invocation_results=[
-                PerInvocationResult(
-                    actual_invocation=each,
-                    score=turns[at] if turns else score.score,
-                    eval_status=status,
-                )
-                for at, each in enumerate(actual_invocations)
-            ],
+            per_invocation_results=results,
         )
 
 

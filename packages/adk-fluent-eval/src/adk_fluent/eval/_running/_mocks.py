@@ -63,12 +63,9 @@ class Mocks:
             at = self._used.get(call.name, 0)
             self._used[call.name] = at + 1
             if at >= len(answers):
-                raise self._problem(
-                    call,
-                    f"tool {call.name!r} was called {at + 1} times, its mock has {len(answers)} "
-                    "answers",
-                    help="give an answer for each call, or a function",
-                )
+                has = f"its mock has {len(answers)} answers"
+                what = f"tool {call.name!r} was called {at + 1} times, {has}"
+                raise self._problem(call, what, help="give an answer for each call, or a function")
             mock = answers[at]
         if isinstance(mock, Exception):
             raise mock.with_traceback(None)
@@ -148,12 +145,9 @@ def answers_of(mock: Any) -> Sequence[Any]:
 
 def required_arguments(function: Any) -> list[str]:
     """Return the call's arguments that a mock function cannot do without."""
-    return [
-        each.name
-        for each in _parameters(function)
-        if each.kind in _BY_NAME and each.default is each.empty
-        if each.name not in _CONTEXT and each.name != _ARGS
-    ]
+    asked = (each for each in _parameters(function) if each.kind in _BY_NAME)
+    needed = (each.name for each in asked if each.default is each.empty)
+    return [name for name in needed if name not in _CONTEXT and name != _ARGS]
 
 
 def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
@@ -161,11 +155,10 @@ def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
     for answer in answers_of((case.mock_tool_outputs or {})[tool]):
         for name in required_arguments(answer) if callable(answer) else ():
             if name not in known:
-                raise case.error(
-                    f"the mock of tool {tool!r} takes {name!r}, which the tool does not",
-                    found=f"the tool takes {', '.join(known) or 'no arguments'}",
-                    help=did_you_mean(name, known, "or take args=, a dict of all"),
-                )
+                what = f"the mock of tool {tool!r} takes {name!r}, which the tool does not"
+                found = f"the tool takes {', '.join(known) or 'no arguments'}"
+                help = did_you_mean(name, known, "or take args=, a dict of all")
+                raise case.error(what, found=found, help=help)
 
 
 def _parameters(function: Any) -> Sequence[inspect.Parameter]:

@@ -149,10 +149,9 @@ def tokens_of(usage: Usage) -> Tokens:
 
 def prompt_of(text: str, instruction: str | None = None) -> LlmRequest:
     """Return a request with one message."""
-    return LlmRequest(
-        contents=[types.Content(role="user", parts=[types.Part(text=text)])],
-        config=types.GenerateContentConfig(system_instruction=instruction),
-    )
+    said = types.Content(role="user", parts=[types.Part(text=text)])
+    config = types.GenerateContentConfig(system_instruction=instruction)
+    return LlmRequest(contents=[said], config=config)
 
 
 def said(responses: list[LlmResponse]) -> str:
@@ -223,11 +222,9 @@ class SimulatedUser(User):
 
     async def _ask(self, events: Sequence[Event]) -> str:
         simulation = self._simulation
-        task = _TASK.format(
-            persona=simulation.persona_text or "an ordinary user",
-            goal=simulation.success_criteria or "what the first message asks for",
-            stop=simulation.stop_signal,
-        )
+        persona = simulation.persona_text or "an ordinary user"
+        goal = simulation.success_criteria or "what the first message asks for"
+        task = _TASK.format(persona=persona, goal=goal, stop=simulation.stop_signal)
         told = "\n".join(["The conversation so far:", *self._told(events), "User:"])
         try:
             model = resolve_model(cast("Any", simulation.model))

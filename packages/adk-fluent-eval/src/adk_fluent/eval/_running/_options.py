@@ -139,16 +139,11 @@ def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list
     check.check_known(
         ids or (), {case.name for case in cases}, f"suite {suite!r} has no case", "cases"
     )
-    selected = [
-        case
-        for case in cases
-        if (tags is None or not set(tags).isdisjoint(case.tags))
-        and (ids is None or case.name in ids)
-    ]
+    selected = [case for case in cases if tags is None or not set(tags).isdisjoint(case.tags)]
+    selected = [case for case in selected if ids is None or case.name in ids]
     part, parts = options.get("shard") or (1, 1)
     if not selected[part - 1 :: parts]:
-        raise EvalError(
-            f"no case of suite {suite!r} is selected",
-            found=f"shard {part} of {parts}, of {len(selected)} cases" if selected else None,
-        )
+        what = f"no case of suite {suite!r} is selected"
+        found = f"shard {part} of {parts}, of {len(selected)} cases" if selected else None
+        raise EvalError(what, found=found)
     return selected[part - 1 :: parts]

@@ -36,6 +36,8 @@ try:
 except ImportError:  # google-adk 1.x has no graphs
     BaseNode = Workflow = None
 
+#: What a pipeline of ADK may be, beside an App.
+_AGENTS: Final[tuple[Any, ...]] = (BaseAgent, *(() if BaseNode is None else (BaseNode,)))
 _APP_NAME: Final = "adk_fluent_eval"
 #: Agents whose tools are known; others may have any.
 _TRANSPARENT: Final[tuple[type, ...]] = (
@@ -98,12 +100,8 @@ class Targets:
         self._pipeline = pipeline
         self._built: dict[str | None, Target] = {}
         self._identities: dict[str | None, Any] = {}
-        self.is_factory: bool = (
-            callable(pipeline)
-            and not isinstance(pipeline, type | BaseAgent | App | ir.Node)
-            and not hasattr(pipeline, "to_ir")
-            and not (BaseNode is not None and isinstance(pipeline, BaseNode))
-        )
+        is_made = isinstance(pipeline, (type, App, ir.Node, *_AGENTS)) or hasattr(pipeline, "to_ir")
+        self.is_factory: bool = callable(pipeline) and not is_made
 
     def of(self, case: FluentCase) -> Target:
         """Return the target of a case, for inspection."""
@@ -136,17 +134,14 @@ class Targets:
         if isinstance(given, App):
             root = cast("Any", given.root_agent)
             return _inspect(given.model_copy(update={"root_agent": _agent_part(root, case)}))
-        if isinstance(given, BaseAgent) or (BaseNode is not None and isinstance(given, BaseNode)):
+        if isinstance(given, _AGENTS):
             root = _agent_part(given, case)
             name = re.sub(r"\W", "_", root.name)
             valid = name.isidentifier() and name != "user"
             return _inspect(App(name=name if valid else _APP_NAME, root_agent=root))
-        raise EvalError(
-            "pipeline= cannot be run",
-            found=describe(given),
-            help="give a builder, IR, an agent, Workflow or App of ADK, or a function without "
-            "arguments that returns one",
-        )
+        made = "a builder, IR, an agent, Workflow or App of ADK"
+        help = f"give {made}, or a function without arguments that returns one"
+        raise EvalError("pipeline= cannot be run", found=describe(given), help=help)
 
 
 def _call_factory(factory: Callable[[], Any]) -> Any:
@@ -165,9 +160,8 @@ def _call_factory(factory: Callable[[], Any]) -> Any:
     except AdkFluentError:
         raise
     except Exception as error:
-        raise EvalError(
-            "the factory of the pipeline raised", found=f"{name}(): {error_line(error)}"
-        ) from error
+        found = f"{name}(): {error_line(error)}"
+        raise EvalError("the factory of the pipeline raised", found=found) from error
     if isinstance(made, Coroutine):
         cast("Coroutine[Any, Any, Any]", made).close()
         what = "the factory of the pipeline is async"

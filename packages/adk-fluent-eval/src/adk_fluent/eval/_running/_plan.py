@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 from adk_fluent.eval import _errors as check
 from adk_fluent.eval import _metrics
 from adk_fluent.eval._cases._case import FluentCase, simulation_of
-from adk_fluent.eval._checks._checks import OWN, expectations
+from adk_fluent.eval._checks._checks import expectations
 from adk_fluent.eval._errors import EvalError, MetricUnavailableError
-from adk_fluent.eval._metrics import METRICS, Metric, PrebuiltMetrics
-from adk_fluent.eval._outcome import MetricScore, MetricStatus, TurnOutcome
+from adk_fluent.eval._metrics import METRICS, Metric
+from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._suite import Suite
-    from adk_fluent.eval._checks._checks import Observation
     from adk_fluent.eval._report._figures import Gate
 
 _ALWAYS_MET = {*_metrics.CHECKS} - {_metrics.TRAJECTORY}  # checks with a fixed threshold
@@ -81,11 +80,10 @@ class MetricPlan:
         planned += [PlannedMetric(name, judge.threshold, judge) for name, judge in judges]
         if all(each.threshold is None or each.name == _metrics.ANSWERS for each in planned):
             help = "expect a trajectory, an answer or state, or give the suite a metric"
-            raise case.error(
-                "it expects nothing, and no metric of the suite applies to it",
-                found="answers= alone, which is what is said" if case.answers else None,
-                help=f'expected_status="completed"; or {help}' if case.answers else help,
-            )
+            what = "it expects nothing, and no metric of the suite applies to it"
+            found = "answers= alone, which is what is said" if case.answers else None
+            help = f'expected_status="completed"; or {help}' if case.answers else help
+            raise case.error(what, found=found, help=help)
         return planned
 
     def unused(self, cases: Sequence[FluentCase]) -> list[str]:
@@ -113,20 +111,17 @@ class MetricPlan:
 
     def _check_threshold(self, name: str, value: object, cases: Sequence[FluentCase]) -> None:
         if name in self._judges:
-            raise EvalError(
-                f"the threshold of judge {name!r} belongs to the judge",
-                help=f"write FluentJudge(name={name!r}, threshold={value!r}, ...)",
-            )
+            what = f"the threshold of judge {name!r} belongs to the judge"
+            help = f"write FluentJudge(name={name!r}, threshold={value!r}, ...)"
+            raise EvalError(what, help=help)
         self._check_known(name)
         fixed = f"the threshold of {name!r} is fixed: every expectation must be met"
         check.require(name not in _ALWAYS_MET, fixed)
         decides = METRICS[name].threshold is not None
         check.require(decides, f"{name!r} is informational and takes no threshold")
-        check.require(
-            name in self.names or name == _metrics.TRAJECTORY,
-            f"thresholds= names {name!r}, which is not a metric of the suite",
-            help=f"add it: metrics=[{name!r}, ...]",
-        )
+        what = f"thresholds= names {name!r}, which is not a metric of the suite"
+        is_asked = name in self.names or name == _metrics.TRAJECTORY
+        check.require(is_asked, what, help=f"add it: metrics=[{name!r}, ...]")
         applies = any(self._applies(name, case) for case in cases)
         check.require(applies, f"thresholds= names {name!r}, which applies to no case")
         check.require(check.is_number(value), f"the threshold of {name!r} must be a number", value)
@@ -188,48 +183,3 @@ def check_gate(
             what = f"the gate names metric {name!r}, which is informational"
             help = "limit cases instead: max_tokens, max_tool_calls, max_latency_s, max_cost_usd"
             raise EvalError(what, found="Gate(min_metric=...)", help=help)
-
-
-# --- scores --------------------------------------------------------------------------------------
-
-
-async def compute(
-    planned: PlannedMetric,
-    seen: Observation,
-    ask: Callable[[FluentJudge], Callable[[str], Awaitable[str]] | None],
-    by_adk: Callable[[PlannedMetric], Awaitable[MetricScore]],
-) -> MetricScore:
-    """Compute a metric."""
-    name, threshold = planned.name, planned.threshold
-    if planned.judge is not None:
-        return await planned.judge.score(seen, ask(planned.judge))
-    if threshold is None:
-        return _informational(name, seen)
-    if name in METRICS and METRICS[name].by != "own":
-        return await by_adk(planned)
-    score = OWN[name](seen, threshold)
-    return score or MetricScore(name, MetricStatus.NOT_EVALUATED, reason="nothing to evaluate")
-
-
-_P = PrebuiltMetrics
-_COUNTS: dict[str, Callable[[TurnOutcome], float | None]] = {
-    _P.TOOL_CALL_COUNT_V1: lambda turn: len(turn.tool_uses),
-    _P.INFERENCE_CALL_COUNT_V1: lambda turn: turn.model_calls,
-    # a model that reports no usage has not used zero tokens
-    _P.TOKEN_USAGE_V1: lambda turn: turn.tokens.total or None,
-    _P.INVOCATION_DURATION_V1: lambda turn: turn.duration_s,
-}
-
-
-def _informational(name: str, seen: Observation) -> MetricScore:
-    """A metric that decides nothing: the mean over turns, as ADK computes it."""
-    turns = [_COUNTS[name](turn) for turn in seen.turns]
-    known = [each for each in turns if each is not None]
-    return MetricScore(
-        name,
-        MetricStatus.INFORMATIONAL,
-        sum(known) / len(turns) if known else None,
-        reason="" if known else "not reported",
-        turns=turns,
-        unit=METRICS[name].unit,
-    )

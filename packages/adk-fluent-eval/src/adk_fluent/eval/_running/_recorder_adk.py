@@ -145,13 +145,11 @@ class Recorder:
             return None
         calls = (call for event in self._seen.events[-1] for call in event.get_function_calls())
         tools = {call.id: call.name for call in calls}
-        responses = [
-            types.FunctionResponse(
-                id=each.id, name=tools.get(each.id, each.name), response=_response(each, value)
-            )
-            for each, _, value in given
-        ]
-        parts = [types.Part(function_response=each) for each in responses]
+        parts: list[types.Part] = []
+        for each, _, value in given:
+            made: Any = {"id": each.id, "name": tools.get(each.id, each.name)}
+            response = types.FunctionResponse(**made, response=_response(each, value))
+            parts.append(types.Part(function_response=response))
         event = Event(author=_USER, content=types.Content(role=_USER, parts=parts))
         self.add(event)
         self._replied = len(self._events)
@@ -170,32 +168,24 @@ class Recorder:
 
     def app_details(self) -> dict[str, AppDetails]:
         """Return instructions and tools of the agents, by invocation."""
-        return {
-            invocation: AppDetails(
-                agent_details={
-                    name: AgentDetails(
-                        name=name,
-                        instructions=_text_of(config.system_instruction),
-                        tool_declarations=list(config.tools or ()),
-                    )
-                    for name, config in agents.items()
-                }
-            )
-            for invocation, agents in self._requests.items()
-        }
+
+        def told(name: str, config: Any) -> AgentDetails:
+            text, tools = _text_of(config.system_instruction), list(config.tools or ())
+            return AgentDetails(name=name, instructions=text, tool_declarations=tools)
+
+        made: dict[str, AppDetails] = {}
+        for invocation, agents in self._requests.items():
+            details = {name: told(name, config) for name, config in agents.items()}
+            made[invocation] = AppDetails(agent_details=details)
+        return made
 
     def add_answer(self, agent: str, response: LlmResponse) -> None:
         """Record an answer of a model, wherever in the pipeline."""
         metadata = response.usage_metadata
         known = metadata is not None and any(getattr(metadata, each, None) for each in _COUNTS)
-        self._answers.append(
-            _Answer(
-                agent,
-                getattr(response, "model_version", None) or "",
-                Usage.from_genai(metadata) if known and metadata is not None else None,
-                response.error_code is not None,
-            )
-        )
+        usage = Usage.from_genai(metadata) if known and metadata is not None else None
+        model = getattr(response, "model_version", None) or ""
+        self._answers.append(_Answer(agent, model, usage, response.error_code is not None))
 
     def end(self, error: str | None = None) -> str | None:
         """Finish the turn."""
@@ -255,9 +245,8 @@ class Recorder:
         help = f"; give answers={{{name!r}: ...}}"
         if pending.kind in {"tool", "auth"}:
             help += ", or mock it with mock_tool_outputs"
-        if others := [
-            each for each in self._seen.case.answers or {} if not self._seen.answered[each]
-        ]:
+        answers, answered = self._seen.case.answers or {}, self._seen.answered
+        if others := [each for each in answers if not answered[each]]:
             help += f"; nothing has asked {', '.join(map(repr, others))}"
         return f"the run waits for an answer to {what}{message}{help}"
 
@@ -268,11 +257,8 @@ class Recorder:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take a state as the one after the current turn."""
         seen = self._seen
-        seen.state = {
-            key: value
-            for key, value in state.items()
-            if value is not None and not key.startswith(_INTERNAL) and not is_journal_key(key)
-        }
+        keys = (key for key in state if not key.startswith(_INTERNAL) and not is_journal_key(key))
+        seen.state = {key: state[key] for key in keys if state[key] is not None}
         seen.states[len(seen.turns) - 1 :] = [seen.state]
 
     def _add_steps(self, turn: TurnOutcome, made: AgentEvent, event: Event, inside: str) -> None:

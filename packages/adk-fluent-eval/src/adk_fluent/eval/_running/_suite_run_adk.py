@@ -64,11 +64,8 @@ class SuiteRun:
             _check_local()
         check_cases(suite.cases)  # the list may have changed
         self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
-        require(
-            suite.pipeline is not None,
-            f"suite {suite.name!r} has no pipeline",
-            help="give FluentEvalSuite(pipeline=...), or --pipeline",
-        )
+        help = "give FluentEvalSuite(pipeline=...), or --pipeline"
+        require(suite.pipeline is not None, f"suite {suite.name!r} has no pipeline", help=help)
         judges = suite.custom_judges
         plan = MetricPlan(suite)
         check_gate(suite.gate, suite.cases, plan, judges)
@@ -391,12 +388,9 @@ def _needs_app(case: FluentCase, app: App, settings: RunSettings) -> Iterator[st
         yield "tools cannot be mocked"
     if any(each.state_assertions for each in (case, *case.turns)):
         yield "state cannot be asserted"
-    plugins = [
-        each.name  # a pipeline of ours brings its own itself
-        for each in (*app.plugins, *settings.plugins)
-        if not isinstance(each, MiddlewarePlugin)
-    ]
-    if plugins:
+    every = (*app.plugins, *settings.plugins)
+    # a pipeline of ours brings its own itself
+    if plugins := [each.name for each in every if not isinstance(each, MiddlewarePlugin)]:
         yield f"plugins ({', '.join(plugins)}) are not run"
     held = {*type(app).model_fields} - {"name", "root_agent", "plugins"}
     if more := sorted(each for each in held if getattr(app, each)):
