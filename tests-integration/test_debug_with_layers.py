@@ -15,7 +15,14 @@ from adk_fluent.distributed import DbosEngine, InlineEngine
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import request_model
 from adk_fluent.ir import ModelCandidate
-from adk_fluent.middleware import cache, production, retry, tool_approval, tool_call_limit
+from adk_fluent.middleware import (
+    DiskStore,
+    cache,
+    production,
+    retry,
+    tool_approval,
+    tool_call_limit,
+)
 from adk_fluent.protocol import Middleware, ModelCall, ModelReply, NextModel, Usage
 from adk_fluent.state import SessionScoped, StateSchema
 from adk_fluent.testing import Call, ScriptedModel, reply
@@ -63,6 +70,24 @@ async def test_what_a_cache_answers_is_no_call() -> None:
     for _ in range(2):
         assert (await fresh.run("hello", backend=backend)).text == "once"
     assert backend.unused == []
+
+
+async def test_replays_neither_use_nor_change_what_a_cache_on_the_disk_has_of_them(
+    tmp_path: Path,
+) -> None:
+    def pipeline(file: str, *says: str) -> Agent:
+        kept = cache(store=DiskStore(tmp_path / file))
+        return Agent("a", ScriptedModel(*says)).middleware(kept)
+
+    with Recorder() as recorded:
+        agent = pipeline("full", "once")
+        for _ in range(2):  # the second is answered by the cache
+            assert await agent.ask_async("hello") == "once"
+    for file in ("full", "full", "empty", "empty"):
+        report = await replay_async(pipeline(file), recorded.recording)
+        assert report.ok, report.summary
+    assert await pipeline("full").ask_async("hello") == "once"
+    assert await pipeline("empty", "another").ask_async("hello") == "another"
 
 
 async def test_the_costs_of_a_run_are_no_difference_in_its_replay() -> None:

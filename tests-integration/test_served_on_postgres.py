@@ -9,9 +9,9 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psycopg
 import pytest
 from a2a.types import Message, Part, Role, SendMessageRequest
+from a2a.utils.errors import InternalError
 
 from adk_fluent import Agent, gate
 from adk_fluent.errors import SessionStoreError
@@ -40,12 +40,17 @@ server_of = _provided("adk-fluent-distributed", "postgres_server")
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def server() -> Iterator[Any]:
     folder = server_of.binaries()
     if folder is None:
         pytest.skip(server_of.MISSING)
-    with server_of.running(folder) as address:
-        yield f"{address}/postgres"
+    with server_of.started(folder) as made:
+        yield made
+
+
+@pytest.fixture
+def url(server: Any) -> str:
+    return f"{server.address}/postgres"
 
 
 def asks() -> Any:
@@ -128,16 +133,26 @@ async def test_principals_are_kept_apart(url: str) -> None:
         assert (await ann.send("yes", task=told.task.id)).state == "completed"
 
 
-async def test_a_database_that_was_started_anew_is_used_as_before(url: str) -> None:
-    async with kit.serving(asks(), task_store=url) as server, kit.calling(server) as caller:
-        told = await caller.send("Pay.")
-        with psycopg.connect(url, autocommit=True) as db:  # as a restart does
-            db.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity"
-                " where pid <> pg_backend_pid() and backend_type = 'client backend'"
-            )
-        done = await caller.send("yes", task=told.task.id)
-        assert (done.state, done.text) == ("completed", "done")
+async def test_a_database_that_is_started_anew_in_the_middle_of_a_task(server: Any) -> None:
+    entered, go = asyncio.Event(), asyncio.Event()
+
+    async def pay(state: Any) -> dict[str, Any]:
+        entered.set()
+        await go.wait()
+        return {}
+
+    pipeline = pay >> Agent("desk", ScriptedModel(default="Paid."))
+    url = f"{server.address}/postgres"
+    async with kit.serving(pipeline, task_store=url) as served, kit.calling(served) as caller:
+        sent = asyncio.ensure_future(caller.send("Pay."))
+        await entered.wait()
+        await asyncio.to_thread(server.stop)
+        with pytest.raises(InternalError):
+            await caller.list()
+        assert await asyncio.to_thread(server.start)
+        go.set()
+        assert ((await sent).state, (await sent).text) == ("completed", "Paid.")
+        assert (await caller.send("Pay again.")).state == "completed"
 
 
 @pytest.mark.parametrize("name", ["nowhere", "postgres"])

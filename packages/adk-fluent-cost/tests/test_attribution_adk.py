@@ -361,6 +361,28 @@ async def test_what_was_sent_to_nobody_costs_nothing(metrics: Measured, outside:
     assert metrics(COST) == pytest.approx(0.002)
 
 
+async def test_an_answer_that_is_given_again_keeps_the_costs_of_each_call_apart() -> None:
+    class Same(ScriptedModel):
+        async def generate_content_async(
+            self, llm_request: Any, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            made = ScriptedModel.generate_content_async(self, llm_request, stream)
+            shared.extend([each async for each in made])
+            yield shared[0]
+
+    shared: list[Any] = []
+    made: Any = Same
+    model = made(said(), said(), said(), model="small")
+    pipeline = FanOut(Agent("a", model), Agent("b", model)) >> Agent("c", model)
+    for config in (ExecutionConfig(), SSE):
+        result = await pipeline.middleware(priced()).run("hi", config=config)
+        kept = [json.loads(e.custom_metadata["adk_fluent_cost"]) for e in result if e.usage]
+        assert sorted([each["agent"] for each in rows] for rows in kept) == [["a"], ["b"], ["c"]]
+        assert cost_of(result).total == Money.of("0.006")
+        model = made(said(), said(), said(), model="small")
+        pipeline = FanOut(Agent("a", model), Agent("b", model)) >> Agent("c", model)
+
+
 async def test_several_of_them_charge_once(metrics: Measured) -> None:
     clerk = Agent("clerk", small(said())).middleware(priced())
     result = await (clerk >> Agent("b", small(said()))).middleware(priced()).run("hi")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         require_layer,
         resolve_name,
     )
+    from adk_fluent._replays import REPLAYED
     from adk_fluent._words import article, describe, is_loopback, public_address
     from adk_fluent._yaml_files import to_yaml_text
     from adk_fluent.backends._answers import Answer, answer_of
@@ -72,6 +73,7 @@ else:  # a type checker must see a misspelt name, not Any
             "_middlewares": "added_tools find_middleware middleware_everywhere register_middleware"
             " registered_middlewares unregister_middleware",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
+            "_replays": "REPLAYED",
             "_words": "article describe is_loopback public_address",
             "_yaml_files": "to_yaml_text",
             "backends._answers": "Answer answer_of",
@@ -113,6 +115,7 @@ __all__ = [
     "DURABLE_RUN",
     "LOG",
     "METADATA_KEY",
+    "REPLAYED",
     "Answer",
     "AnswerInPlace",
     "At",

@@ -643,6 +643,29 @@ async def test_the_plugin_is_installed_once_for_all_runs_of_a_runner(around: Any
     assert len(ours) == 1
 
 
+async def test_somebody_elses_plugin_manager_is_left_as_it_is(around: Any) -> None:
+    from google.adk.apps.app import App
+    from google.adk.plugins.plugin_manager import PluginManager
+    from google.adk.runners import InMemoryRunner
+
+    log: list[Any] = []
+
+    class Own(PluginManager):
+        async def run_after_model_callback(self, **kwargs: Any) -> Any:
+            log.append("asked")
+            return await super().run_after_model_callback(**kwargs)
+
+    around(Trace("m", log))
+    runner = InMemoryRunner(app=App(name="x", root_agent=to_agent(agent("a"))))
+    runner.plugin_manager = Own(runner.plugin_manager.plugins)
+    session = await runner.session_service.create_session(app_name="x", user_id="u")
+    message = types.Content(role="user", parts=[types.Part(text="hi")])
+    running = runner.run_async(user_id="u", session_id=session.id, new_message=message)
+    async with aclosing(running) as events:
+        assert [e.author async for e in events] == ["a"]
+    assert log == ["m > a 0", "m < a", "asked"]
+
+
 async def test_an_inner_flow_stands_in_the_outer_ones_middlewares(around: Any) -> None:
     log: list[Any] = []
     around(Trace("inner", log))

@@ -15,7 +15,7 @@ import click
 from adk_fluent.cli import load, note, require_credentials
 from adk_fluent.errors import AdkFluentError, UsageError
 from adk_fluent.ir import ExecutionConfig
-from adk_fluent.serve._logs import shorten_requests
+from adk_fluent.serve._logs import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -59,7 +59,7 @@ def serve(target: str, **options: Any) -> None:
     """
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")  # of warnings and errors
     for handler in logging.getLogger().handlers:
-        handler.addFilter(shorten_requests)
+        handler.addFilter(shorten)
     pipeline = load(target)
     require_credentials(pipeline.to_ir(), options["model"])
     asyncio.run(_serve(_server(pipeline, options), options))

@@ -94,7 +94,8 @@ TAKEN: Final = "adk_fluent_taken"
 NOTICE: Final[ContextVar[Notice | None]] = ContextVar("adk_fluent_serve_notice", default=None)
 #: How long a task waits for the server that took it, before another may take it up.
 _TAKEN: Final = timedelta(seconds=5)
-_AGAIN_SECONDS: Final = 0.01  # before another look at what has just ended
+_LOOKS: Final = 100  # at a task that has just ended here, until the SDK has forgotten it
+_LOOK_SECONDS: Final = 0.01
 
 
 class BusyError(A2AError):
@@ -304,22 +305,21 @@ class Handler(DefaultRequestHandler):
             yield task
             return
         request = SubscribeToTaskRequest(id=task.id)
-        while True:
+        for left in reversed(range(_LOOKS)):
             try:
                 async with aclosing(_SDK.on_subscribe_to_task(self, request, context)) as events:
                     async for event in events:
                         yield event
                         status = getattr(event, "status", None)
                         if status and status.state not in WORKING:
-                            return
+                            break
+                return
             except (UnsupportedOperationError, QueueShutDown):  # it has ended just now
                 task = await _SDK.on_get_task(self, GetTaskRequest(id=task.id), context)
-                if task.status.state not in WORKING:
+                if not left or task.status.state not in WORKING:
                     yield task
                     return
-                await asyncio.sleep(_AGAIN_SECONDS)  # here alone: another server has it
-            else:
-                return
+            await asyncio.sleep(_LOOK_SECONDS)  # it has ended here, and runs at another server
 
     async def _known(self, params: SendMessageRequest, context: ServerCallContext) -> Task | None:
         """The task of a message that was taken before; None if it is to be run now.

@@ -10,20 +10,22 @@ from adk_fluent.extend import LOG
 from adk_fluent.protocol import classify
 
 _DATABASES: Final = ("sqlalchemy", "sqlite3")
-_REQUESTS: Final = "a2a.server.routes"
+_SDK: Final = "a2a.server"
+_REQUESTS: Final = f"{_SDK}.routes"
 
 
-def log_failure(what: str, error: Exception) -> None:
-    """Log a failure; at the level DEBUG, always with its traceback.
+def log_failure(what: str, error: Exception, *, level: int = logging.ERROR) -> None:
+    """Log a failure; where DEBUG is logged, always with its traceback.
 
     Args:
         what: What failed.
         error: Why.
+        level: How bad it is, as `logging` has it.
     """
     if LOG.isEnabledFor(logging.DEBUG) or not _says_all(unwrap(error)):
-        LOG.error("%s", what, exc_info=error)
+        LOG.log(level, "%s", what, exc_info=error)
     else:
-        LOG.error("%s: %s", what, one_line(unwrap(error)))
+        LOG.log(level, "%s: %s", what, one_line(unwrap(error)))
 
 
 def one_line(error: BaseException) -> str:
@@ -44,10 +46,12 @@ def is_of_database(error: BaseException) -> bool:
     return type(error).__module__.startswith(_DATABASES)
 
 
-def shorten_requests(record: logging.LogRecord) -> bool:
-    """A filter of a handler: what the SDK logs of a wrong request is a line, too."""
-    if record.name.startswith(_REQUESTS) and record.exc_info and record.exc_info[1] is not None:
-        record.msg, record.args = f"{record.getMessage()}: {one_line(record.exc_info[1])}", ()
+def shorten(record: logging.LogRecord) -> bool:
+    """A filter of a handler: of wrong requests and databases the SDK logs a line, too."""
+    error = record.exc_info[1] if record.exc_info else None
+    of_sdk, of_request = record.name.startswith(_SDK), record.name.startswith(_REQUESTS)
+    if error is not None and of_sdk and (of_request or _says_all(error)):
+        record.msg, record.args = f"{record.getMessage()}: {one_line(error)}", ()
         record.exc_info = record.exc_text = None
     return True
 

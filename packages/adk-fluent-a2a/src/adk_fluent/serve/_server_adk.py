@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -357,7 +358,8 @@ class A2AServer:
             async with asyncio.timeout(_CHECK_SECONDS):
                 await self._stores.check()
         except Exception as error:  # noqa: BLE001  # whatever it is, it is not ready
-            log_failure("a server is not ready: its store cannot be read", error)
+            what = "a server is not ready: its store cannot be read"
+            log_failure(what, error, level=logging.WARNING)
             return JSONResponse({"status": "no store"}, status_code=503)
         if self._executor.stopping:
             return JSONResponse({"status": "stopping"}, status_code=503)

@@ -16,7 +16,7 @@ from adk_fluent.flow._failures import Remembered
 from adk_fluent.flow._limit import fit, limited
 from adk_fluent.flow._log import Scope, UndoLog
 from adk_fluent.flow._port import E, Leaf, Note, Order, Watch
-from adk_fluent.flow._position import ENDED, below, enclose, new_id, new_position, open_up
+from adk_fluent.flow._position import ENDED, INSIDE, below, enclose, new_id, new_position, open_up
 from adk_fluent.flow._promises import NO_REDUCERS
 from adk_fluent.flow._strand import POSITIONS, Frame, Strand
 from adk_fluent.flow._targets import Targets
@@ -127,6 +127,8 @@ class RunState(ABC, Generic[E]):
             frame: The frame of a fork that is over, or of a step that is begun anew.
             close: Whether its scopes are closed, too, and what was written in them stays.
         """
+        if "strands" not in frame and INSIDE not in frame:  # as that of nearly every step
+            return
         todo, scopes = [frame], list[str]()
         while todo:
             above = todo.pop()

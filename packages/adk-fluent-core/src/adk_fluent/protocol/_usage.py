@@ -83,8 +83,14 @@ class Usage:
         written = known.get("cache_creation_input_tokens")
         if not (prompt or details or cache or written):  # as nearly always
             made = object.__new__(cls)  # __init__ takes longer, and this is done for each call
-            counted = {"prompt": asked, "cached": cached or 0, "output": output, "tool": tool}
-            object.__setattr__(made, "__dict__", counted | {"thoughts": thoughts or 0})
+            counted = {
+                "prompt": asked,
+                "cached": cached or 0,
+                "output": output,
+                "thoughts": thoughts or 0,
+                "tool": tool,
+            }
+            object.__setattr__(made, "__dict__", counted)
             return made
         return cls(
             prompt=asked,

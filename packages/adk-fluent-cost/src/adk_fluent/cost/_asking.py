@@ -6,11 +6,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.cost._requests import STOPPED, invocation_of, requested
-from adk_fluent.protocol import ModelReply
+from adk_fluent.protocol import ModelCall, ModelReply, Money
 
 if TYPE_CHECKING:
     from adk_fluent.extend import AnswerInPlace
-    from adk_fluent.protocol import ModelCall, Money
 
 
 #: The error code of an answer in the place of a call that a person has refused.

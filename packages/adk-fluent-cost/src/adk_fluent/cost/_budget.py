@@ -7,36 +7,25 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self, cast, get_args
 
 from adk_fluent.cost import _errors as errors
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._asking import Asking
 from adk_fluent.cost._attribution import PRICES_SCHEMA
-from adk_fluent.cost._ledger import Balance, Ledger, MemoryLedger
-from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._ledger import Balance, Ledger, MemoryLedger, Reservation
+from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._prices._rates import number
 from adk_fluent.cost._telemetry import measure
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe, one_of
-from adk_fluent.protocol import (
-    MiddlewareDesc,
-    ModelReply,
-    Money,
-    RunResult,
-    Unknown,
-    Usage,
-    estimate_tokens,
-)
+from adk_fluent.protocol import MiddlewareDesc, ModelReply, Money, RunResult, Usage, estimate_tokens
 
 if TYPE_CHECKING:
     from decimal import Decimal
-    from typing import Self
 
-    from adk_fluent.cost._ledger import Reservation
-    from adk_fluent.cost._prices._books import PriceBooks, Prices
     from adk_fluent.extend import AnswerInPlace
-    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook
+    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook, Unknown
 
 #: Whose money is counted together.
 Scope = Literal["invocation", "session", "user", "app", "process"]
@@ -161,9 +150,8 @@ class Budget(requests.OfRequests):
         is_model = hasattr(model, "generate_content_async") and not isinstance(model, type)
         if not (model is None or is_model or (isinstance(model, str) and model)):
             raise UsageError("Budget(fallback_model=...) is no model", found=describe(model))
-        errors.must_be_number(
-            self.reserve_output, "Budget(reserve_output=...) takes a number of tokens", kind=int
-        )
+        what = "Budget(reserve_output=...) takes a number of tokens"
+        errors.must_be_number(self.reserve_output, what, kind=int)
         help = "MemoryLedger(), or SqliteLedger('budgets.db')"
         errors.must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
         errors.must_be(str, self.name or None, "Budget(name=...) takes text")
@@ -243,9 +231,7 @@ class Budget(requests.OfRequests):
         """
         return self._quoted(model, requests.Spent(usage), own)
 
-    def _quoted(
-        self, model: str, spent: requests.Spent, own: PriceBook | None = None
-    ) -> Money | Unknown:
+    def _quoted(self, model: str, spent: requests.Spent, own: Any = None) -> Money | Unknown:
         at = datetime.fromtimestamp(self._clock.now(), UTC)
         return requests.quoted(self._prices, model, spent, at, own).money
 

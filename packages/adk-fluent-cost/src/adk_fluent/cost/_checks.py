@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent import ir
-from adk_fluent.contracts import Diagnostic, Severity, middleware_stacks
+from adk_fluent.contracts import Diagnostic, Graph, Severity, middleware_stacks
 from adk_fluent.cost._attribution import CostAttributionMiddleware
 from adk_fluent.cost._budget import Budget
 from adk_fluent.cost._errors import PriceError
-from adk_fluent.cost._prices._books import default_prices
+from adk_fluent.cost._prices._books import PriceTable, default_prices
 from adk_fluent.cost._report import shown
 from adk_fluent.cost._requests import Spent, name_of, quoted
 from adk_fluent.cost._selecting._choice import table_of
@@ -21,11 +21,7 @@ from adk_fluent.extend import find_middleware
 from adk_fluent.protocol import Money, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from decimal import Decimal
-
-    from adk_fluent.contracts import Graph
-    from adk_fluent.cost._prices._books import PriceTable
 
 
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
@@ -74,17 +70,14 @@ class Counted:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self.agents: list[ir.AgentNode] = [
-            each for each in graph.of(ir.AgentNode) if each.mock is None
-        ]
+        self.agents = [each for each in graph.of(ir.AgentNode) if each.mock is None]
         own: dict[int, list[Around]] = {}
         for holder, stack in middleware_stacks(graph):
             made = [each for value in stack if (each := _made(value)) is not None]
             own.setdefault(id(holder), []).extend(made)
         root = graph.root
-        telemetry = (
-            root.execution.telemetry if isinstance(root, ir.AppNode) and root.execution else None
-        )
+        execution = root.execution if isinstance(root, ir.AppNode) else None
+        telemetry = execution.telemetry if execution else None
         if telemetry is not None and telemetry.enable_cost_metrics:
             own.setdefault(id(root), []).append(CostAttributionMiddleware())
         self._own = own
@@ -196,15 +189,13 @@ def _models(money: Counted, agent: ir.AgentNode) -> tuple[list[str], PriceTable 
 def _unknown(
     graph: Graph, money: Counted, agent: ir.AgentNode, names: list[str], table: PriceTable | None
 ) -> Iterator[Diagnostic]:
-    call = Usage(prompt=_PROMPT, output=_PROMPT)
+    call, now = Usage(prompt=_PROMPT, output=_PROMPT), datetime.now(UTC)
+    spent = Spent(call)
     strict = [each for each in money.budgets(agent) if not each.allows_unknown]
     for name in names:
         prices = f'prices={{"{name}": {{"input": ..., "output": ...}}}}), USD per million tokens'
         refusing = [each for each in strict if isinstance(each.price(name, call, table), Unknown)]
-        told = [
-            quoted(each.prices, name, Spent(call), datetime.now(UTC), table).money
-            for each in money.counts(agent)
-        ]
+        told = [quoted(e.prices, name, spent, now, table).money for e in money.counts(agent)]
         if refusing:
             # a candidate may never be chosen
             sure = agent.selector is None
@@ -288,9 +279,8 @@ def _unbounded(graph: Graph, money: Counted) -> Iterator[Diagnostic]:
         if id(node) not in above:
             continue
         warned = bool(money.budgets(node))
-        times = (
-            "once for each item of any list" if isinstance(node, ir.MapOverNode) else "without end"
-        )
+        is_map = isinstance(node, ir.MapOverNode)
+        times = "once for each item of any list" if is_map else "without end"
         yield UnboundedCost.at(
             graph,
             node,
@@ -303,11 +293,8 @@ def _unbounded(graph: Graph, money: Counted) -> Iterator[Diagnostic]:
 
 #: Calls that tell which of two models is the cheaper one whatever is asked: prices change with
 #: the length of a prompt, and an answer is taken for 500 tokens at most.
-_CALLS: Final = tuple(
-    Usage(prompt=prompt, output=output)
-    for prompt in (1, 1_000, 100_000, 150_000, 250_000, 1_000_000)
-    for output in (0, 500)
-)
+_PROMPTS: Final = (1, 1_000, 100_000, 150_000, 250_000, 1_000_000)
+_CALLS: Final = tuple(Usage(prompt=each, output=out) for each in _PROMPTS for out in (0, 500))
 
 
 def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
@@ -316,10 +303,8 @@ def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
         try:
             table = table_of(node.candidates)
         except PriceError as error:
-            found = f": {error.found}" if error.found else ""
-            yield InvalidCandidatePrice.at(
-                graph, node, f"`{node.name}`: {error.what}{found}", help=error.help
-            )
+            what = f"`{node.name}`: {error.what}" + (f": {error.found}" if error.found else "")
+            yield InvalidCandidatePrice.at(graph, node, what, help=error.help)
             continue
         costs = [_costs(each.name, table) for each in node.candidates]
         reached: list[tuple[Decimal, ...] | None] = []

@@ -17,9 +17,7 @@ from adk_fluent.cost._report import CostReport
 _PERCENTILES: Final = (50, 90, 99)
 
 
-def _shares(
-    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> dict[str, float]:
+def _shares(ctx: Any, param: Any, values: tuple[str, ...]) -> dict[str, float]:
     """NAME=NUMBER."""
     made: dict[str, float] = {}
     for number, value in enumerate(values, 1):
@@ -35,9 +33,7 @@ def _shares(
     return made
 
 
-def _reports(
-    ctx: click.Context, param: click.Parameter, files: tuple[Path, ...]
-) -> list[CostReport] | None:
+def _reports(ctx: Any, param: Any, files: tuple[Path, ...]) -> list[CostReport] | None:
     """The reports in some files; None if there are none."""
     return [_report(each) for each in files] or None
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import AdkFluentError, BuildError, RunError, UsageError
 from adk_fluent.extend import describe
-from adk_fluent.protocol import Clock, SystemClock
+from adk_fluent.protocol import Clock, ModelCall, SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from adk_fluent.protocol import ModelCall
 
 
 class PriceError(UsageError):
@@ -25,6 +23,7 @@ class PriceError(UsageError):
     """
 
     code = "ADKF800"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class PriceFileError(PriceError, BuildError):
@@ -35,6 +34,7 @@ class PriceFileError(PriceError, BuildError):
     """
 
     code = "ADKF801"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class UnknownPriceError(RunError, LookupError):
@@ -45,6 +45,7 @@ class UnknownPriceError(RunError, LookupError):
     """
 
     code = "ADKF802"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class LedgerError(RunError, OSError):
@@ -55,6 +56,7 @@ class LedgerError(RunError, OSError):
     """
 
     code = "ADKF803"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class NoCandidateError(RunError, LookupError):
@@ -65,6 +67,7 @@ class NoCandidateError(RunError, LookupError):
     """
 
     code = "ADKF804"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 class FunctionError(RunError):
@@ -76,6 +79,7 @@ class FunctionError(RunError):
     """
 
     code = "ADKF805"
+    __module__ = "adk_fluent.cost"  # where it is public
 
 
 def must_be(
@@ -137,23 +141,21 @@ def clock_or_system(clock: Any, where: str) -> Clock:
     return clock
 
 
-async def said_by(
-    call: ModelCall, what: str, form: str, function: Callable[..., Any], *given: Any
-) -> Any:
+async def said_by(call: ModelCall, what: str, how: str, do: Callable[..., Any], *given: Any) -> Any:
     """Return what a function of the user's says, which may be async.
 
     Args:
         call: The model call that it decides about.
         what: What the function is, for errors.
-        form: How one is written, for errors.
-        function: The function.
+        how: How one is written, for errors.
+        do: The function.
         *given: What it is called with.
 
     Raises:
         FunctionError: It raised.
     """
     try:
-        said: Any = function(*given)
+        said: Any = do(*given)
         return await said if isawaitable(said) else said
     except AdkFluentError:
         raise
@@ -162,16 +164,5 @@ async def said_by(
             f"{what} of agent {call.agent} has failed",
             node=call.node or call.agent,
             found=f"{type(error).__name__}: {error}",
-            help=f"correct it; it is written as {form}",
+            help=f"correct it; it is written as {how}",
         ) from error
-
-
-for _each in (
-    FunctionError,
-    LedgerError,
-    NoCandidateError,
-    PriceError,
-    PriceFileError,
-    UnknownPriceError,
-):
-    _each.__module__ = "adk_fluent.cost"  # where they are public

@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from adk_fluent.cost._errors import LedgerError, clock_or_system, must_be, must_be_number
 from adk_fluent.extend import LOG
-from adk_fluent.protocol import Money
+from adk_fluent.protocol import Clock, Money
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-    from adk_fluent.protocol import Clock
 
 
 #: Ledgers count in picodollars, so that sums are exact: a millionth of the smallest price known.
@@ -263,10 +261,8 @@ class SqliteLedger:
                 db.execute("DELETE FROM reservations WHERE expires < ?", (now,))
                 if limit is not None and sum(_gone(db, account, now)) + wanted > units(limit):
                     return None
-                db.execute(
-                    "INSERT INTO reservations VALUES (?, ?, ?, ?)",
-                    (made.id, account, min(wanted, _MOST), now + self.ttl),
-                )
+                row = (made.id, account, min(wanted, _MOST), now + self.ttl)
+                db.execute("INSERT INTO reservations VALUES (?, ?, ?, ?)", row)
             self._open[made.id] = made  # committed; else it would be renewed for ever
         self._renew_in_time()
         return made
@@ -281,9 +277,7 @@ class SqliteLedger:
                 with self._transaction() as db:
                     self._write_late(db)
             except (sqlite3.Error, LedgerError) as error:
-                LOG.warning(
-                    "%s cannot note that a call cost %s yet: %s", self, cost, error, exc_info=False
-                )
+                LOG.warning("%s cannot note that a call cost %s yet: %s", self, cost, error)
         if self._late:
             self._renew_in_time()
             if not self._at_exit:
@@ -354,9 +348,7 @@ class SqliteLedger:
         return self._db
 
     def _opened(self) -> sqlite3.Connection:
-        db = sqlite3.connect(
-            self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False
-        )
+        db = sqlite3.connect(self.path, _BUSY, isolation_level=None, check_same_thread=False)
         try:
             db.execute("BEGIN IMMEDIATE")  # another process may be making it
             (kind,) = db.execute("PRAGMA application_id").fetchone()

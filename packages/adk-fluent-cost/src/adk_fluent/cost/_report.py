@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from itertools import compress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from adk_fluent.cost._errors import PriceError, must_be
-from adk_fluent.cost._prices._books import price_books
+from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._requests import Spent, quoted
 from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from adk_fluent.cost._prices._books import PriceBooks, Prices
-
 
 #: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
 KEY: Final = "adk_fluent_cost"
@@ -68,9 +62,8 @@ class CostRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON data, what is at its default left out."""
-        return cast(
-            "dict[str, Any]", json.loads(written(begun(self), self.usage, self.cost, self.at))
-        )
+        made: dict[str, Any] = json.loads(written(begun(self), self.usage, self.cost, self.at))
+        return made
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CostRecord:
@@ -80,7 +73,7 @@ class CostRecord:
             ValueError: The data is no record.
         """
         try:
-            named = (*_FIXED, "at")
+            named = ("agent", "model", *_FIXED, "at")
             made: dict[str, Any] = {name: data[name] for name in named if name in data}
             made.setdefault("served", made["model"])
             tokens = {name: int(n) for name, n in data["usage"].items() if name in _TOKENS}
@@ -91,9 +84,7 @@ class CostRecord:
 
 
 #: What the records of a step have in common, with few exceptions.
-_FIXED: Final = (
-    *("agent", "model", "served", "provider", "source", "estimated", "tier", "path", "branch"),
-)
+_FIXED: Final = ("served", "provider", "source", "estimated", "tier", "path", "branch")
 _TOKENS: Final = tuple(each.name for each in fields(Usage))
 _tokens: Final = attrgetter(*_TOKENS)
 

@@ -6,7 +6,7 @@ import asyncio
 import copy
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 from weakref import WeakKeyDictionary
 
 from adk_fluent.cost._prices._ids import model_id
@@ -16,7 +16,6 @@ from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Usage, estima
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
-    from typing import Self
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
     from adk_fluent.protocol import Money, NextModel, PriceBook, RunCall
@@ -170,9 +169,9 @@ class Watched:
             told = responses[0].usage_metadata
             usage = Usage.from_genai(told)
             if usage is not None and (usage.output or usage.total):
-                plain = getattr(told, "traffic_type", None) is None
-                tier = service_tier(request) if plain else _tier(request, said)
-                return Spent(usage, False, served, tier)
+                plain = getattr(request.config, "service_tier", None) is None
+                plain = plain and getattr(told, "traffic_type", None) is None
+                return Spent(usage, False, served, None if plain else _tier(request, said))
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
         if usage is not None and usage.total:
@@ -207,20 +206,18 @@ def requested(call: ModelCall) -> str:
     return getattr(call.request, "model", None) or getattr(call.model, "model", None) or ""
 
 
-def provider_of(kind: type[Any], name: str) -> str:
-    """Return who provides a model of a class and a name, in OpenTelemetry's words."""
-    names = {each.__name__ for each in kind.__mro__}
+def provider_of(kind: type[Any] | None, name: str) -> str:
+    """Return who provides a model of a class (None is unknown), in OpenTelemetry's words."""
+    names = [] if kind is None else [each.__name__ for each in kind.__mro__]
     if "Gemini" in names:
         return "gcp.gemini"
-    if "LiteLlm" in names:
-        return model_id(name).provider or "litellm"
-    return kind.__name__.lower()
+    if "LiteLlm" in names or not names:
+        return model_id(name).provider or ("litellm" if names else "")
+    return names[0].lower()
 
 
 #: What the candidates of the selector that has chosen the model bring as prices of their own.
-CANDIDATE_PRICES: Final[ContextVar[PriceBook | None]] = ContextVar(
-    "adk_fluent_candidate_prices", default=None
-)
+CANDIDATE_PRICES = ContextVar["PriceBook | None"]("adk_fluent_candidate_prices", default=None)
 
 
 class Left:

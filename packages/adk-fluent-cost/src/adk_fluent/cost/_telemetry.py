@@ -77,7 +77,7 @@ def _current_span() -> Callable[[], Any]:
 def charge(usd: float, attributes: Mapping[str, str]) -> None:
     """Count what a model call cost, and add to that on ADK's span of it, if one is recorded."""
     _instrument("adk_fluent.llm.cost").add(usd, attributes)
-    if (span := _span()) is not None:
+    if _current_span()().is_recording() and (span := _span()) is not None:
         before: Mapping[str, Any] = span.attributes or {}
         usd += before.get("adk_fluent.cost_usd", 0.0)
         span.set_attribute("adk_fluent.cost_usd", usd)

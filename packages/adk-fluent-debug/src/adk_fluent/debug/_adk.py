@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import chain, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 _CONTENT: Final = TypeAdapter(types.Content)
+_parts_of: Final = attrgetter("parts")
+_role_of: Final = attrgetter("role")
 #: Of a part of a message: its text, what is set of it, and whether that is the text alone.
 _text_of: Final = attrgetter("text")
 _set_of: Final = attrgetter("__pydantic_fields_set__")
@@ -42,9 +45,9 @@ _PLAIN: Final = frozenset(
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
-def dump_model(value: Any) -> Data:
+def dump_model(value: Any, **options: Any) -> Data:
     """One of ADK's or genai's objects as JSON data, without what is not set."""
-    return value.model_dump(mode="json", exclude_none=True)
+    return value.model_dump(mode="json", exclude_none=True, **options)
 
 
 def dump_content(content: Any) -> Data | None:
@@ -72,23 +75,30 @@ def empty_response() -> LlmResponse:
 
 def keep_request(request: Any) -> Any:
     """A request as it is now, at a fraction of the cost of its data."""
-    said: list[Any] = []
-    try:
-        for content in request.contents or ():
-            parts = content.parts
-            if parts and all(map(_is_text, map(_set_of, parts))):  # as nearly always
-                said.append((content.role, [*map(_text_of, parts)]))
-            else:
-                said.append(_CONTENT.dump_json(content, exclude_none=True))
-    except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
-        return dump_request(request)
-    config = request.config
-    if config is None:
-        return request.__class__, request.__dict__.copy(), said, None, None
-    settings: Data = config.__dict__.copy()
-    if settings["tools"]:
-        settings["tools"] = [*settings["tools"]]
+    contents, said = request.contents or (), list[Any]()
+    parts = [*map(_parts_of, contents)]
+    if all(parts) and all(map(_is_text, map(_set_of, chain.from_iterable(parts)))):
+        # as nearly always: no step for each of them, for they are as many as all steps before
+        texts = [*map(_text_of, chain.from_iterable(parts))]
+        said = [texts, [*map(len, parts)], [*map(_role_of, contents)]]
+    else:
+        try:
+            said = [_keep_content(each) for each in contents]
+        except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
+            return dump_request(request)
+    config, settings = request.config, None
+    if config is not None:
+        settings = config.__dict__.copy()
+        if settings["tools"]:
+            settings["tools"] = [*settings["tools"]]
     return request.__class__, request.__dict__.copy(), said, config.__class__, settings
+
+
+def _keep_content(content: Any) -> Any:
+    parts = content.parts
+    if parts and all(map(_is_text, map(_set_of, parts))):
+        return content.role, [*map(_text_of, parts)]
+    return _CONTENT.dump_json(content, exclude_none=True)
 
 
 def kept_request(kept: Any) -> Data:
@@ -97,6 +107,9 @@ def kept_request(kept: Any) -> Data:
         return cast("Data", kept)
     said: list[Any]
     kind, fields, said, kind_of_config, settings = kept
+    if said and isinstance(said[0], list):
+        texts, counts, roles = iter(cast("list[str]", said[0])), said[1], said[2]
+        said = [(role, [*islice(texts, n)]) for role, n in zip(roles, counts, strict=True)]
     config = settings and kind_of_config.model_construct(**settings)
     contents: list[types.Content] = [
         _CONTENT.validate_json(each) if isinstance(each, bytes) else _said(*each) for each in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -15,12 +15,15 @@ from adk_fluent.extend import describe
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from adk_fluent.debug._redaction import Redaction
 
 Data = dict[str, Any]
+
+FORMAT: Final = "adk-fluent-recording"
+VERSION: Final = 1
 
 #: A type; a list of one shape; a tuple of one, for a list of as many; or the shapes of what may
 #: stand under some keys. It must stand there if the key ends with an exclamation mark, and may be
@@ -151,29 +154,6 @@ def _check(value: Any, kind: str, path: str, here: str = "") -> None:
             path=path,
             field=field,
             found=describe(fault["input"]),
-        ) from error
-
-
-FORMAT: Final = "adk-fluent-recording"
-VERSION: Final = 1
-
-
-@contextmanager
-def writing(file: Path) -> Generator[None]:
-    """Make the folders of a file that is written inside, and say it where that fails.
-
-    Raises:
-        RecordingFileError: It cannot be written.
-    """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        raise RecordingFileError(
-            "the file cannot be written",
-            path=str(file),
-            found=error.strerror or type(error).__name__,
-            help="nothing was written; choose another place, or make room",
         ) from error
 
 
@@ -335,8 +315,12 @@ class Stream:
         self._secrets: set[str] = set()
         self._is_over = False
         head = {"format": FORMAT, "version": VERSION, "lines": True, "metadata": dict(metadata)}
-        with writing(file):
-            self._put([head], mode="w")
+        try:  # in place: it may be a device, or a pipe
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._put([head], "w")
+        except OSError as error:
+            what = f"the file cannot be written: {error.strerror or error}"
+            raise RecordingFileError(what, path=str(file)) from error
 
     def add(self, number: int, part: Data) -> None:
         """Append a part of a run.

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from google.adk.cli.plugins import recordings_schema as schema
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
-from google.adk.utils.yaml_utils import dump_pydantic_to_yaml, load_yaml_file
+from google.adk.utils.yaml_utils import load_yaml_file
 from google.genai import types
 from pydantic import ValidationError
 
 from adk_fluent.debug._adk import dump_model, dump_request
 from adk_fluent.debug._diff import counted
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._file import FORMAT, VERSION, check, writing
-from adk_fluent.extend import LOG
+from adk_fluent.debug._file import FORMAT, VERSION, check, write
+from adk_fluent.extend import LOG, to_yaml_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,13 +58,8 @@ def export(runs: Iterable[Any], file: Path) -> None:
             )
     if left_out:
         LOG.warning("%s has no room for %s", file, counted(left_out, "call without an answer"))
-    beside = file.with_name(f".{file.name}.tmp")
-    with writing(file):
-        try:
-            dump_pydantic_to_yaml(schema.Recordings(recordings=made), beside, sort_keys=False)
-            beside.replace(file)
-        finally:
-            beside.unlink(missing_ok=True)
+    whole = schema.Recordings(recordings=made)
+    write(file, to_yaml_text(dump_model(whole, exclude_defaults=True)))
 
 
 def _model(call: Any) -> Data:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
-
 #: Something that happened: when (`time.perf_counter`), within which tool call, and the function
 #: that makes an entry of a tape of the rest, none of which anybody changes.
 Note = tuple[float, "tuple[Any, int] | None", "Callable[..., Data]", tuple[Any, ...]]

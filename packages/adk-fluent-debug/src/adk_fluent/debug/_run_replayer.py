@@ -12,7 +12,7 @@ from adk_fluent.debug import _adk
 from adk_fluent.debug._errors import ReplayMismatchError
 from adk_fluent.debug._run import check_pipeline, pipeline_data
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG, ask_in_place_again, json_safe
+from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -70,6 +70,7 @@ class RunReplayer(p.Middleware):
                 if backend.on_mismatch == "error":
                     raise
                 LOG.warning("replay: %s: %s", error.what, error.found)
+        token = REPLAYED.set(self._expects)
         try:
             reply = await next(call)
         except Exception as error:
@@ -77,6 +78,7 @@ class RunReplayer(p.Middleware):
                 raise
             raise self._stopped from error
         finally:
+            REPLAYED.reset(token)
             backend.note(number, tape)
         if self._stopped is not None:  # a fallback, or a hook, has made it good
             raise self._stopped
@@ -213,6 +215,9 @@ class RunReplayer(p.Middleware):
         if (error := end.get("error")) is not None:
             raise _adk.load_error(error)
         return end
+
+    def _expects(self, call: p.ModelCall) -> bool:
+        return self._taken().expects(call.agent, self._clean(_adk.dump_request(call.request)))
 
     def _taken(self) -> Tape:
         if self._tape is None:  # a run whose beginning another middleware has answered

@@ -292,6 +292,14 @@ class Tape:
         """Whether a call was cancelled before it was answered."""
         return taped.end is None or bool(self.entries[taped.end].get("cancelled"))
 
+    def expects(self, agent: str, asked: Any) -> bool:
+        """Whether a request of an agent is one that was recorded, and not made yet."""
+        return any(
+            first_difference(each.asked, asked, empty_is_missing=True) is None
+            for each in self.calls
+            if each.agent == agent and each.tool is None and not each.used
+        )
+
     def skip(self, taped: Taped) -> None:
         """Take all that was recorded within a tool call for done: its body is not run."""
         inside = {taped.entry["tool_call"]}

@@ -87,9 +87,8 @@ class TrafficAssumptions:
             by_name = isinstance(value, Mapping)
             if each.name in (_ONE if by_name else _NAMED):
                 takes = "a number" if by_name else "numbers by the names of steps"
-                raise UsageError(
-                    f"TrafficAssumptions({each.name}=...) takes {takes}", found=describe(value)
-                )
+                what = f"TrafficAssumptions({each.name}=...) takes {takes}"
+                raise UsageError(what, found=describe(value))
             numbers = cast("Mapping[str, Any]", value) if by_name else {"": value}
             for name, number in numbers.items():
                 _check(each.name, name, number, most=1.0 if each.name in _SHARES else inf)
@@ -163,10 +162,8 @@ class TrafficAssumptions:
                 prompts[each.agent] += each.usage.prompt + each.usage.tool
                 answers[each.agent] += each.usage.output + each.usage.thoughts
         if not calls:
-            raise UsageError(
-                "TrafficAssumptions.from_results needs results with model calls",
-                found=f"{runs} results without any",
-            )
+            what = "TrafficAssumptions.from_results needs results with model calls"
+            raise UsageError(what, found=f"{runs} results without any")
         return cls(
             invocations_per_day=invocations_per_day,
             avg_input_tokens={name: prompts[name] / n for name, n in calls.items()},

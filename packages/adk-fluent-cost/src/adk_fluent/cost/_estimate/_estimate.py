@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
 from math import ceil, floor, inf, isclose, log, nan, sqrt
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from adk_fluent.cost._errors import must_be, must_be_number
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
 from adk_fluent.cost._estimate._measured import Measured
-from adk_fluent.cost._estimate._walk import Walk
-from adk_fluent.cost._prices._books import price_books
-from adk_fluent.cost._report import in_table
+from adk_fluent.cost._estimate._walk import Position, Range, Walk
+from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
+from adk_fluent.cost._report import CostReport, in_table
 from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, Node, RouteNode
 from adk_fluent.protocol import Unknown, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from adk_fluent.cost._estimate._walk import Position, Range
-    from adk_fluent.cost._prices._books import PriceBooks, Prices
-    from adk_fluent.cost._report import CostReport
-
 
 #: Sampled runs; of large pipelines fewer.
 MOST: Final = 10_000
@@ -41,21 +33,19 @@ _MANY: Final = 100
 _MOST_ENDS: Final = 1_000
 
 
-def percentiles_of(
-    positions: Sequence[Position], percentiles: Iterable[float]
-) -> dict[float, float]:
+def percentiles_of(positions: Sequence[Position], wanted: Iterable[float]) -> dict[float, float]:
     """Return what so many percent of the runs cost at most: by the nearest rank of the samples.
 
     Args:
         positions: The pipeline, each position before those inside it.
-        percentiles: Above 0 and up to 100.
+        wanted: Percentiles above 0 and up to 100.
 
     Raises:
         UsageError: A percentile is none.
     """
     what = "estimate_cost(percentiles=...) takes numbers above 0 and up to 100"
-    must_be(Iterable, percentiles, what, "percentiles=(50, 90, 99)")
-    wanted = tuple(percentiles)
+    must_be(Iterable, wanted, what, "percentiles=(50, 90, 99)")
+    wanted = tuple(wanted)
     for each in wanted:
         must_be_number(each, what, "percentiles=(50, 90, 99)", most=_WHOLE, above_0=True)
     if not wanted:
@@ -80,11 +70,9 @@ def _fixed(positions: Sequence[Position]) -> list[bool]:
 
 def _repeats_alike(here: Position, shares: Sequence[Range]) -> bool:
     """Whether chance has no say in how often things inside a position run."""
-    is_loop = isinstance(here.node, LoopNode)
-    return all(
-        share.mean == floor(share.mean) and (not is_loop or share.mean in (share.lo, share.hi))
-        for share in shares
-    )
+    if isinstance(here.node, LoopNode) and not all(e.mean in (e.lo, e.hi) for e in shares):
+        return False
+    return all(share.mean == floor(share.mean) for share in shares)
 
 
 def _sampled(positions: Sequence[Position], fixed: list[bool], number: int) -> list[float]:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from adk_fluent.backends.viz import diagram, to_html
 from adk_fluent.cost._errors import must_be
 from adk_fluent.cost._report import CostLine, CostReport
-from adk_fluent.ir import AdkAgentNode, AgentNode, RemoteAgentNode
+from adk_fluent.ir import AdkAgentNode, AgentNode, Node, RemoteAgentNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Self
-
     from adk_fluent.cost._estimate._walk import Position
-    from adk_fluent.ir import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +87,7 @@ class Measured:
             "mean_usd": self.mean,
             "per_agent": {name: self.usd(name) for name in self.agents},
             "calls": {name: self.calls(name) for name in self.agents},
-            "unpriced_models": {
-                model: calls / self.runs for model, calls in self.report.unpriced.items()
-            },
+            "unpriced_models": {m: n / self.runs for m, n in self.report.unpriced.items()},
         }
 
 

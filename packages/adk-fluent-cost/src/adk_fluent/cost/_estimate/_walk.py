@@ -8,9 +8,9 @@ None is recursive, so depth does not matter.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from adk_fluent import ir
 from adk_fluent.cost._requests import name_of
@@ -19,7 +19,6 @@ from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import TypeAlias
 
     from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
     from adk_fluent.cost._prices._books import PriceTable
@@ -47,11 +46,8 @@ class Range(NamedTuple):
         """Return the product of both; nothing of something endless is nothing."""
         if other is ONCE:
             return self
-        return Range(
-            self.mean * other.mean,
-            self.lo * other.lo,
-            self.hi * other.hi if self.hi and other.hi else 0.0,
-        )
+        hi = self.hi * other.hi if self.hi and other.hi else 0.0
+        return Range(self.mean * other.mean, self.lo * other.lo, hi)
 
 
 ONCE = Range(1.0, 1.0, 1.0)
@@ -95,11 +91,7 @@ def chances_of(
         best = selector.strategy == "quality_optimized"
         return (-row[1].quality_tier if best else 0.0, found is None, found.mean if found else 0.0)
 
-    rows = [
-        (at, each)
-        for at, each in enumerate(selector.candidates)
-        if each.max_tokens is None or prompt <= each.max_tokens
-    ]
+    rows = [row for row in enumerate(selector.candidates) if prompt <= (row[1].max_tokens or inf)]
     chances: list[Chance] = []
     tier = float("-inf")
     for at, each in sorted(rows, key=dearness):
@@ -115,9 +107,8 @@ def chances_of(
     if other is not None:
         name = other if isinstance(other, str) else other.name
         chances.append(Chance(name, cost(name), 0.0 if chances else 1.0, 0.0))
-    return chances or [
-        Chance(each.name, costs[at], float(not at)) for at, each in enumerate(selector.candidates)
-    ]
+    every = enumerate(selector.candidates)
+    return chances or [Chance(each.name, costs[at], float(not at)) for at, each in every]
 
 
 def total_of(selector: ModelSelectorNode, chances: list[Chance]) -> Range | None:
@@ -125,13 +116,13 @@ def total_of(selector: ModelSelectorNode, chances: list[Chance]) -> Range | None
     known = [(each.cost, each.share) for each in chances if each.cost is not None]
     if not known:
         return None
-    ladder = selector.strategy == "adaptive"
-    tops = [cost.hi for cost, _ in known]
-    return Range(
-        sum(cost.mean * share for cost, share in known),
-        min(cost.lo for cost, _ in known),
-        sum(tops) if ladder else max(tops),
-    )
+    mean, lo = sum(cost.mean * share for cost, share in known), min(cost.lo for cost, _ in known)
+    all_or_one = sum if selector.strategy == "adaptive" else max
+    return Range(mean, lo, all_or_one([cost.hi for cost, _ in known]))
+
+
+#: What has in it steps that know nothing of each other.
+_APART = ir.ParallelNode | ir.RaceNode | ir.RouteNode | ir.MapOverNode
 
 
 @dataclass(slots=True)
@@ -271,11 +262,8 @@ class Walk:
             self.unbounded.append(node.name)
             return [(node.body, Range(traffic.of("map_items", node.name), 0.0, inf))]
         if isinstance(node, ir.FallbackNode):
-            rate = traffic.failure_rate
-            return [
-                (each, Range(rate**at, 0.0 if at else 1.0, 1.0))
-                for at, each in enumerate(node.attempts)
-            ]
+            rate, tries = traffic.failure_rate, enumerate(node.attempts)
+            return [(each, Range(rate**at, 0.0 if at else 1.0, 1.0)) for at, each in tries]
         return [(each, ONCE) for each in node.children]
 
     def _helpers(self, node: ir.AgentNode) -> Iterable[tuple[ir.Node, Range]]:
@@ -353,9 +341,7 @@ class Walk:
                 each.sees = each.before = NEVER
             if isinstance(node, ir.SequenceNode):
                 sees, before = sees.plus(each.says), each.says
-            elif not isinstance(
-                node, ir.ParallelNode | ir.RaceNode | ir.RouteNode | ir.MapOverNode
-            ):
+            elif not isinstance(node, _APART):
                 before = each.says
 
     # --- what it costs -------------------------------------------------------------------------
@@ -387,30 +373,24 @@ class Walk:
         """What the calls of an agent cost, each time it runs; None if nobody knows."""
         selector = node.selector
         if selector is None:
-            own = self._calls_of(here.model, self._price, node, here)
+            own = self._usd(here.model, self._price, node, here)
             here.asked = [(here.model, 1.0, None if own is None else own.mean)]
             return own
         if id(selector) not in self._prices:
             self._prices[id(selector)] = self._pricing(table_of(selector.candidates))
         price, base = self._prices[id(selector)], self._traffic.of("avg_input_tokens", node.name)
         rate = self._traffic.of("escalation_rate", node.name)
-        chances = chances_of(
-            selector, lambda model: self._calls_of(model, price, node, here), base, rate
-        )
+        usd = partial(self._usd, price=price, node=node, here=here)
+        chances = chances_of(selector, usd, base, rate)
         more = sum(each.share for each in chances)  # an adaptive one asks more than once
         if node.name in self._traffic.measured_calls:  # these are counted there
             chances = [each._replace(share=each.share / more) for each in chances]
         else:
             here.calls = here.calls.times(Range(more, 1.0, max(1.0, sum(e.most for e in chances))))
-        here.asked = [
-            (each.model, each.share / more, each.cost and each.share * each.cost.mean)
-            for each in chances
-        ]
+        here.asked = [(e.model, e.share / more, e.cost and e.share * e.cost.mean) for e in chances]
         return total_of(selector, chances)
 
-    def _calls_of(
-        self, model: str, price: Price, node: ir.AgentNode, here: Position
-    ) -> Range | None:
+    def _usd(self, model: str, price: Price, node: ir.AgentNode, here: Position) -> Range | None:
         """What the calls of an agent cost if all are of one model."""
         traffic, output = self._traffic, self._output(node)
         base = traffic.of("avg_input_tokens", node.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import cache
 from importlib import import_module
@@ -17,15 +17,16 @@ from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, nu
 from adk_fluent.cost._prices._table import CHECKED, ROWS
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
-from adk_fluent.protocol import Money, Unknown
+from adk_fluent.protocol import Money, PriceBook, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from decimal import Decimal
 
-    from adk_fluent.protocol import PriceBook, Usage
 
-
+#: What a call costs, in so far as that is known.
+Cost: TypeAlias = Money | Unknown
+#: What tokens cost, in USD.
+Rate: TypeAlias = "Callable[[Usage], Decimal]"
 #: What may be given as prices: rows by model, a file of them, a price book, or several in order.
 Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | Path | Iterable[PriceBook]"
 
@@ -118,9 +119,7 @@ class PriceTable:
             return Unknown(f"no price of {model!r}")
         return at_day(rows, day) or Unknown(f"no price of {model!r} on {day.isoformat()}")
 
-    def price(
-        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
-    ) -> Money | Unknown:
+    def price(self, model: str, usage: Usage, at: datetime, *, tier: str | None = None) -> Cost:
         """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
         row = self.row(model, at.date())
         return row if isinstance(row, Unknown) else row.price(usage, tier)
@@ -240,9 +239,7 @@ class PriceBooks:
         """What the books are called."""
         return ", ".join(map(source_of, self.books))
 
-    def price(
-        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
-    ) -> Money | Unknown:
+    def price(self, model: str, usage: Usage, at: datetime, *, tier: str | None = None) -> Cost:
         """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
         return self.quote(model, usage, at, tier=tier).money
 
@@ -261,9 +258,7 @@ class PriceBooks:
             unknown = unknown or made
         return Quote(unknown or Unknown(f"no price of {model!r}"))
 
-    def of_day(
-        self, model: str, day: date, tier: str | None
-    ) -> tuple[Callable[[Usage], Decimal] | None, str]:
+    def of_day(self, model: str, day: date, tier: str | None) -> tuple[Rate | None, str]:
         """Return what calls of a model cost all day, in USD, and which book says so.
 
         None where there are none, or a book has to be asked each time: others than tables may say
@@ -332,13 +327,10 @@ class GenaiPrices:
             UsageError: The library is not installed.
         """
         if find_spec("genai_prices") is None:
-            raise UsageError(
-                "GenaiPrices needs genai-prices", help="pip install 'adk-fluent-cost[prices]'"
-            )
+            help = "pip install 'adk-fluent-cost[prices]'"
+            raise UsageError("GenaiPrices needs genai-prices", help=help)
 
-    def price(
-        self, model: str, usage: Usage, at: datetime, *, tier: str | None = None
-    ) -> Money | Unknown:
+    def price(self, model: str, usage: Usage, at: datetime, *, tier: str | None = None) -> Cost:
         """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
         times = MULTIPLIERS.get(tier or "standard")
         if times is None:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from adk_fluent.cost._errors import PriceError, must_be
 from adk_fluent.errors import nearest_name
 from adk_fluent.extend import describe
-from adk_fluent.protocol import Money, Unknown
+from adk_fluent.protocol import Money, Unknown, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import date
 
-    from adk_fluent.protocol import Usage
 
 #: Nothing is near that price for a million tokens: it is meant for one token, or for all of them.
 MOST: Final = Decimal(5_000)

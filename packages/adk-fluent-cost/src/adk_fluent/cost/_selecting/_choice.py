@@ -7,16 +7,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent.cost._errors import NoCandidateError, PriceError, said_by
-from adk_fluent.cost._prices._books import PriceTable, default_prices
+from adk_fluent.cost._prices._books import PriceBooks, PriceTable, default_prices
 from adk_fluent.cost._requests import Models, Spent, quoted, service_tier
-from adk_fluent.protocol import Money, Unknown, Usage, estimate_tokens
+from adk_fluent.protocol import ModelCall, Money, Unknown, Usage, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
-    from adk_fluent.cost._prices._books import PriceBooks
     from adk_fluent.ir import ModelCandidate, ModelSelectorNode
-    from adk_fluent.protocol import ModelCall
 
 
 #: A price that is off from the known one by so much is meant for another number of tokens.

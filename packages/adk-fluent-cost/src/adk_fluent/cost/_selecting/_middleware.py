@@ -10,19 +10,17 @@ from adk_fluent.backends import Pass, PassList
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._attribution import CostAttributionMiddleware
 from adk_fluent.cost._errors import NoCandidateError, said_by
-from adk_fluent.cost._selecting._choice import Choice
+from adk_fluent.cost._selecting._choice import Choice, Option
 from adk_fluent.cost._telemetry import note_model
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.extend import LOG, describe
-from adk_fluent.ir import AgentNode, MiddlewareNode, ModelSelectorNode, walk
+from adk_fluent.ir import AgentNode, MiddlewareNode, ModelSelectorNode, Node, walk
 from adk_fluent.ir import map as rewrite
 from adk_fluent.protocol import Middleware, ModelReply, Money, RequestSnapshot, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from adk_fluent.cost._selecting._choice import Option
-    from adk_fluent.ir import Node
     from adk_fluent.protocol import ModelCall, NextModel
 
 
@@ -62,16 +60,14 @@ class ModelSelection(Middleware):
         choice = self._choices.get(call.agent)
         if choice is None:
             return await next(call)
-        tokens = (
-            requests.CANDIDATE_PRICES.set(choice.prices),
-            requests.LEFT.set(requests.Left(choice.budget_key)),
-        )
+        prices = requests.CANDIDATE_PRICES.set(choice.prices)
+        left = requests.LEFT.set(requests.Left(choice.budget_key))
         try:
             selecting = _Selecting(choice, call, next)
             reply = await selecting.reply()
         finally:
-            requests.CANDIDATE_PRICES.reset(tokens[0])
-            requests.LEFT.reset(tokens[1])
+            requests.CANDIDATE_PRICES.reset(prices)
+            requests.LEFT.reset(left)
         return selecting.signed(reply)
 
 
@@ -144,9 +140,8 @@ class _Selecting:
         request.model = model.model
         request.cache_metadata = None if at else self._cache  # it is the first one's
         self.asked = at
-        return await self._next(
-            replace(call, model=model, sink=call.sink if sink is None else sink)
-        )
+        sink = call.sink if sink is None else sink
+        return await self._next(replace(call, model=model, sink=sink))
 
     # --- adaptive ------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from pydantic import Field
 
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import REPLAYED, describe
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._cache._disk import DiskStore
 from adk_fluent.middleware._cache._flights import Flight, Flights
@@ -75,6 +75,7 @@ class _Common:
     def __init__(self) -> None:
         self.flights = Flights()
         self.stats = CacheStats()
+        self.replayed: dict[str, bytes] = {}  # answers of replays, which no store keeps
         self.warned = False
         self.rests_until: float | None = None
         self._lock = threading.Lock()
@@ -193,7 +194,9 @@ class CacheMiddleware(BuiltIn):
     ) -> ModelReply:
         token = _LEADING.set(_LEADING.get() | {self._mark(key)})
         try:
-            found = None if again else await self._found(key)
+            recorded = REPLAYED.get()
+            asked_model = recorded is not None and recorded(call)
+            found = None if again or asked_model else await self._found(key)
             if found is not None:
                 flight.land(found)
             else:
@@ -258,6 +261,8 @@ class CacheMiddleware(BuiltIn):
     async def _found(self, key: str) -> bytes | None:
         from adk_fluent.middleware._cache import _reply_adk  # noqa: PLC0415  # ADK, when it is used
 
+        if REPLAYED.get() is not None and key in self._common.replayed:
+            return self._common.replayed[key]
         try:
             kept = await self._in_time(self.store.get, key)
         except Exception as error:  # noqa: BLE001  # a cache is never worth a failure
@@ -272,6 +277,9 @@ class CacheMiddleware(BuiltIn):
             return None
 
     async def _put(self, key: str, kept: bytes) -> None:
+        if REPLAYED.get() is not None:
+            self._common.replayed[key] = kept
+            return
         try:
             await self._in_time(self.store.set, key, kept, self.ttl)
         except Exception as error:  # noqa: BLE001  # a cache is never worth a failure

@@ -1,6 +1,6 @@
 """The plugins of a run inside a flow.
 
-ADK asks each plugin six times in a step, and ours has something to do twice. Where it is the only
+ADK asks each plugin five times in a step, and ours has something to do twice. Where it is the only
 one, it is told so directly, and is not asked for the rest.
 """
 
@@ -38,9 +38,10 @@ def tell_directly(ctx: InvocationContext, plugin: Told) -> None:
         plugin: One of its plugins.
     """
     manager = ctx.plugin_manager
-    if not isinstance(manager, PluginsInFlow):
+    if type(manager) is PluginManager:  # somebody else's has ways of its own
         manager = vars(ctx)["plugin_manager"] = PluginsInFlow.of(manager)
-    manager.told, manager.alone = plugin, [plugin]
+    if isinstance(manager, PluginsInFlow):
+        manager.told, manager.alone = plugin, [plugin]
 
 
 class PluginsInFlow(PluginManager):
