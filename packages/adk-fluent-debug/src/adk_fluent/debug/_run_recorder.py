@@ -311,7 +311,12 @@ def _as_it_is(entry: Data) -> Data:
 
 
 def _model_call(  # noqa: PLR0917  # it is called with what was noted
-    number: int, agent: str, branch: str | None, model: str, stream: bool, kept: Any
+    number: int,
+    agent: str,
+    branch: str | None,
+    model: str,
+    stream: bool,
+    kept: _adk.KeptRequest | Data,
 ) -> Data:
     made: Data = {"model_call": number, "agent": agent, "branch": branch or None, "model": model}
     return {**made, "stream": stream, "request": _adk.kept_request(kept)}
