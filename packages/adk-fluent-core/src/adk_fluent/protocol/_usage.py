@@ -115,6 +115,11 @@ _COUNTED = (
 _counts = itemgetter(*_COUNTED)
 
 
+def counts_of(usage: Usage) -> dict[str, int]:
+    """Tokens by the names of the fields."""
+    return {name: getattr(usage, name) for name in _FIELDS}
+
+
 def _of_modality(details: Iterable[Any] | None, modality: str) -> int:
     if not details:
         return 0
