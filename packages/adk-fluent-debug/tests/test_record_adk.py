@@ -264,8 +264,10 @@ def test_what_is_kept_is_what_would_be_written_at_once(parts: list[Data]) -> Non
         response_schema=Shape,
         system_instruction=types.Content(parts=[types.Part(text="Hi")]),
     )
-    request = LlmRequest(model="m", contents=[content, types.Content()], config=config)
-    assert _adk.kept_request(_adk.keep_request(request, {})) == _adk.dump_request(request)
+    plain = types.GenerateContentConfig(temperature=0.5, labels={"a": "b"})
+    for each in (config, plain, types.GenerateContentConfig(stop_sequences=["x"])):
+        request = LlmRequest(model="m", contents=[content, types.Content()], config=each)
+        assert _adk.kept_request(_adk.keep_request(request, {})) == _adk.dump_request(request)
 
 
 @pytest.mark.parametrize("parts", [[], *([each] for each in _PARTS), _PARTS[:1] * 2])
@@ -466,7 +468,9 @@ async def test_settings_of_a_wrong_type_cost_no_recording(
 ) -> None:
     @wrap
     async def spoils(call: ModelCall, next: NextModel) -> ModelReply:
-        vars(call.request.config)["temperature"] = "warm"
+        config: Any = call.request.config
+        config.stop_sequences = ["x"]
+        config.__dict__["temperature"] = "warm"
         return await next(call)
 
     with Recorder() as kept:
@@ -483,7 +487,7 @@ async def test_a_request_is_not_kept_alive_and_what_it_repeats_is_held_once() ->
 
     picture = types.Part(inline_data=types.Blob(data=b"x" * 1000, mime_type="image/png"))
     contents = [types.Content(role="user", parts=[picture]), types.Content(parts=[types.Part()])]
-    config = types.GenerateContentConfig(system_instruction="y" * 1000)
+    config = types.GenerateContentConfig(stop_sequences=["y" * 1000])
     request = LlmRequest(contents=contents, config=config)
     known: Data = {}
     first, second = (_adk.keep_request(request, known) for _ in range(2))

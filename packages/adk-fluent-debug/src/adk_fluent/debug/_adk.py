@@ -37,6 +37,7 @@ _SCHEMAS: Final = ("response_schema", "response_json_schema")
 #: Deeper than this nothing is plain, which also ends what contains itself.
 _MAX_DEPTH: Final = 60
 _SCALARS: Final = (str, int, float, bool, type(None))
+_FIXED: Final = frozenset(_SCALARS)
 
 
 def dump_model(value: Any, **options: Any) -> Data:
@@ -77,10 +78,13 @@ class Asked(NamedTuple):
 
 
 class KeptConfig(NamedTuple):
-    """The settings of a request as JSON, beside the schemas in them that are classes."""
+    """The settings of a request as JSON, beside the schemas in them that are classes.
+
+    Where none of them can be changed within, they are as they were.
+    """
 
     kind: type[BaseModel]
-    said: str
+    said: str | Data
     schemas: Data
 
 
@@ -123,6 +127,9 @@ def _keep_content(content: types.Content, known: dict[Any, Any]) -> Any:
 def _keep_config(config: Any, known: dict[Any, Any]) -> KeptConfig | None:
     if config is None:
         return None
+    values: Data = {**vars(config), "labels": None}  # which ADK sets, and which ask for nothing
+    if _FIXED.issuperset(map(type, values.values())):
+        return KeptConfig(type(config), values, {})
     schemas: Data = {}
     for name in _SCHEMAS:
         schema = getattr(config, name, None)
@@ -144,12 +151,17 @@ def kept_request(kept: KeptRequest | Data) -> Data:
         ]
         config = None
         if settings is not None:
-            config = settings.kind.model_validate_json(settings.said)
-            config = config.model_copy(update=settings.schemas)
+            config = _config(settings)
         return dump_request(Asked(model, said, config, previous))
     except Exception as error:  # noqa: BLE001  # nobody loses a recording by a request in it
         LOG.warning("a request of model %s could not be recorded: %s", model, error)
         return {"model": model, "error": dump_error(error)}
+
+
+def _config(kept: KeptConfig) -> BaseModel:
+    if isinstance(kept.said, dict):
+        return kept.kind.model_construct(**kept.said)
+    return kept.kind.model_validate_json(kept.said).model_copy(update=kept.schemas)
 
 
 def keep_response(response: LlmResponse) -> str:
