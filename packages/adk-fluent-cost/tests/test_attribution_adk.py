@@ -293,7 +293,9 @@ async def test_what_is_told_and_fails_loses_no_answer(caplog: pytest.LogCaptureF
         said: Any = 0.01  # a price is Money
 
         def price(self, model: str, usage: Usage, at: Any, *, tier: str | None = None) -> Any:
-            return self.said / (model != "dead")
+            if model == "dead":
+                raise ZeroDivisionError("\ud83d")  # half a character
+            return self.said
 
     def told(record: CostRecord) -> None:
         raise KeyError("report")
@@ -304,7 +306,7 @@ async def test_what_is_told_and_fails_loses_no_answer(caplog: pytest.LogCaptureF
     assert "the on_record= of cost_attribution has failed" in caplog.text
     reasons = [str(each.cost) for each in cost_of(result).records]
     assert "the price book Broken gives 0.01" in reasons[0]
-    assert "the price book Broken raised ZeroDivisionError" in reasons[1]
+    assert r"the price book Broken raised ZeroDivisionError: \ud83d" in reasons[1]
 
 
 class Half(PriceBooks):  # noqa: PLW1641  # that is the point

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
-from adk_fluent.cost._report import KEY, CostRecord, CostReport
+from adk_fluent.cost._report import KEY, CostRecord, CostReport, text_of
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import MiddlewareDesc, Unknown
@@ -129,7 +129,7 @@ class CostAttributionMiddleware(requests.OfRequests):
         owner = self._owner
         if owner is not None and requests.invocation_of(ctx).session.id != owner[2]:
             return None  # of an agent in a tool: its answer is no event of the run
-        kept = json.dumps([each.to_dict() for each in self._pending])
+        kept = text_of(self._pending)
         self._pending.clear()
         metadata: dict[str, Any] = {**(response.custom_metadata or {}), KEY: kept}
         # a copy: a cache, a recorder or the model itself may hold the answer
