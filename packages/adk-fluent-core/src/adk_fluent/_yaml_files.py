@@ -57,6 +57,11 @@ class _Loader(yaml.SafeLoader):
             _refuse(node, f"{node.value[:40]!r} is no {node.tag.removeprefix(_TAG)} of JSON")
         return value
 
+    def refuse_tag(self, node: Any) -> NoReturn:
+        """Refuse what nothing is made of."""
+        tag = node.tag.replace(_TAG, "!!")
+        _refuse(node, f"JSON has nothing for the tag {tag}")
+
 
 def _refuse(node: Any, problem: str) -> NoReturn:
     raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
@@ -67,7 +72,7 @@ _MADE: Final = yaml.SafeLoader.yaml_constructors
 _Loader.yaml_constructors = {
     **{tag: _MADE[tag] for tag in (f"{_TAG}map", f"{_TAG}seq", _STR)},
     **dict.fromkeys(_SCALARS, _Loader.make_scalar),
-    None: _MADE[None],  # an error, of all other tags
+    None: _Loader.refuse_tag,  # of all others
 }
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in each if tag in {*_SCALARS, f"{_TAG}merge"}]
