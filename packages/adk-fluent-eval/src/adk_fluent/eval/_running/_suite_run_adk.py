@@ -21,12 +21,13 @@ from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
+from adk_fluent.eval._digest import digest_of
 from adk_fluent.eval._errors import EvalError, check_known, require, require_type
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._running import _case_run_adk as case_runs
 from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings
-from adk_fluent.eval._running._kept import Journal, ResponseCache, digest_of
+from adk_fluent.eval._running._kept import Journal, ResponseCache
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
