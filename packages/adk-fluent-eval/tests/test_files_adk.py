@@ -215,6 +215,15 @@ def test_a_fault_in_yaml_has_its_line_and_field(
     assert (caught.value.line, caught.value.field) == (line, field)
 
 
+@pytest.mark.parametrize("letter", "aimsx")
+def test_a_flag_that_is_written_twice_is_one_flag(tmp_path: Path, letter: str) -> None:
+    path = tmp_path / "s.yaml"
+    text = f"cases:\n- input: hi\n  expected_response_contains: {{regex: a, flags: {letter * 2}}}"
+    path.write_text(text, "utf-8")
+    [case] = FluentEvalSuite.from_yaml(path).cases
+    assert case.expected_response_contains == re.compile("a", re.RegexFlag[letter.upper()])
+
+
 def test_yaml_cannot_grow_without_bound(tmp_path: Path) -> None:
     levels = "\n".join(f"x-{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9))
     path = tmp_path / "s.yaml"

@@ -29,7 +29,10 @@ _R = TypeVar("_R")
 
 #: A mapping with one of these as its only key stands for something that files have no words for;
 #: LITERAL escapes a value that looks like one.
-CALL, RAISE, REGEX, LITERAL = "call", "raise", "regex", "literal"
+CALL: Final = "call"
+RAISE: Final = "raise"
+REGEX: Final = "regex"
+LITERAL: Final = "literal"
 _FLAGS: Final = {letter: re.RegexFlag[letter.upper()] for letter in "aimsx"}
 
 SUITE_FIELDS: Final = tuple(
@@ -317,9 +320,11 @@ class Reader:
         given = self.source.mapping(at, value)
         text, letters = given.get(REGEX), given.get("flags", "")
         try:
-            flags = sum((_FLAGS[letter] for letter in letters), re.NOFLAG)
+            flags = re.NOFLAG
+            for letter in letters:
+                flags |= _FLAGS[letter]
             return re.compile(cast("str", text), flags)
-        except (re.error, KeyError, TypeError, OverflowError, RecursionError) as error:
+        except (re.error, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             help = f'{{regex: "T-[0-9]+", flags: {"".join(_FLAGS)}}}'
             raise self.source.error(at, f"invalid pattern: {error}", help=help) from error
 
