@@ -152,6 +152,12 @@ def test_adk_reads_what_is_written(tmp_path: Path) -> None:
     assert everything().to_eval_set().eval_cases[1].eval_id == "two"
 
 
+def test_an_argument_that_files_cannot_hold_is_named(tmp_path: Path) -> None:
+    case = FluentCase("a", expected_trajectory=[ToolCall("t", {"k": lambda _: True})])
+    with pytest.raises(EvalError, match="expected_trajectory: argument 'k' has a value"):
+        FluentEvalSuite(cases=[case]).to_yaml(tmp_path / "s.yaml")
+
+
 @pytest.mark.parametrize("value", [lambda: 1, object(), {1: 2}, float("nan"), KeyError(1)])
 def test_what_files_cannot_hold_is_refused(tmp_path: Path, value: Any) -> None:
     case = FluentCase("a", expected_trajectory=[], mock_tool_outputs={"t": value})
@@ -222,6 +228,14 @@ def test_a_flag_that_is_written_twice_is_one_flag(tmp_path: Path, letter: str) -
     path.write_text(text, "utf-8")
     [case] = FluentEvalSuite.from_yaml(path).cases
     assert case.expected_response_contains == re.compile("a", re.RegexFlag[letter.upper()])
+
+
+def test_a_trajectory_that_is_no_list_is_called_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("cases:\n- input: hi\n  expected_trajectory: {tool: a}", "utf-8")
+    with pytest.raises(EvalFileError, match="must be a list") as caught:
+        FluentEvalSuite.from_yaml(path)
+    assert caught.value.found == "a dict"
 
 
 def test_yaml_cannot_grow_without_bound(tmp_path: Path) -> None:

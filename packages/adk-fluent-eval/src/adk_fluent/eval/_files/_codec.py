@@ -152,8 +152,13 @@ class _Writer:
     def _call(self, given: str | ToolCall) -> Any:
         if isinstance(given, str):
             return self._plain("expected_trajectory", given)
-        args = None if given.args is None else self._each("expected_trajectory", given.args, CALL)
-        return {"tool": given.name} | ({} if args is None else {"args": args})
+        made: dict[str, Any] = {"tool": given.name}
+        if given.args is not None:
+            made["args"] = {
+                name: self._value(f"expected_trajectory: argument {name!r}", value, name, (CALL,))
+                for name, value in given.args.items()
+            }
+        return made
 
     def _contains(self, given: Any) -> Any:
         if isinstance(given, list | tuple):
@@ -299,10 +304,14 @@ class Reader:
         return read_content(self.source, at, cast("Mapping[str, Any]", value))
 
     def _calls(self, at: At, value: Any) -> Any:
-        """Tool calls: names, or ``{tool: name, args: {...}}``; others are refused by the case."""
-        if isinstance(value, list):
-            calls = enumerate(cast("list[Any]", value))
-            return [self._calls((*at, n), each) for n, each in calls]
+        """Tool calls; what is no list is refused by the case."""
+        if not isinstance(value, list):
+            return value
+        calls = enumerate(cast("list[Any]", value))
+        return [self._call((*at, n), each) for n, each in calls]
+
+    def _call(self, at: At, value: Any) -> Any:
+        """A tool call: a name, or ``{tool: name, args: {...}}``."""
         if not isinstance(value, Mapping):
             return value
         given = self.source.mapping(at, value, ("tool", "args"), "a tool call")
