@@ -23,6 +23,7 @@ from adk_fluent.eval import (
     ToolCall,
     Turn,
 )
+from adk_fluent.eval._files._codec import CASE_FIELDS, TURN_FIELDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,6 +127,16 @@ def test_round_trips(tmp_path: Path) -> None:
     same(FluentEvalSuite.from_yaml(tmp_path / "s.yaml", registry=REGISTRY), suite)
     suite.to_eval_set_file(tmp_path / "s.evalset.json")
     same(FluentEvalSuite.from_eval_set(tmp_path / "s.evalset.json", registry=REGISTRY), suite)
+
+
+def test_a_case_in_yaml_begins_with_its_id_and_input(tmp_path: Path) -> None:
+    everything().to_yaml(tmp_path / "s.yaml")
+    head, _, cases = (tmp_path / "s.yaml").read_text("utf-8").partition("cases:\n")
+    assert head.startswith("name: ")
+    texts = cases.removeprefix("- ").split("\n- ")
+    assert [each.split("\n  input:")[0] for each in texts] == ["id: one", "id: two"]
+    assert {*CASE_FIELDS, "location"} == {*FluentCase.__dataclass_fields__}
+    assert {*TURN_FIELDS} == {*Turn.__dataclass_fields__}
 
 
 def test_yaml_keeps_every_line_break(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def test_lines_of_json_are_cases(tmp_path: Path) -> None:
         ("c.csv", "", "has no cases", None),
         ("c.csv", "input\n", "has no cases", None),
         ("c.csv", "inputt\nhi\n", "column 'inputt' is not a field", 1),
+        ("c.csv", "input,metadata.\nhi,1\n", "column 'metadata.' is not a field", 1),
         ("c.csv", "input,input\nhi,ho\n", "two columns are the field", 1),
         ("c.csv", "input,id\nhi\n", "the row has 1 cells", 2),
         ("c.csv", "input,max_tokens\nhi,1\nho,many\n", "invalid JSON", 3),

@@ -40,8 +40,17 @@ SUITE_FIELDS: Final = tuple(
     for name in Suite.__dataclass_fields__
     if name not in {"pipeline", "cases", "custom_judges"}
 )
-CASE_FIELDS: Final = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
-_TURN: Final = tuple(Turn.__dataclass_fields__)
+#: Fields in the order in which files have them.
+_EXPECTED: Final = (
+    *("expected_trajectory", "rubrics", "reference_response", "expected_response_contains"),
+    *("state_assertions", "expected_status"),
+)
+CASE_FIELDS: Final = (
+    *("id", "input", *_EXPECTED, "simulation", "trajectory_match", "mock_tool_outputs"),
+    *("initial_state", "target_node", "max_cost_usd", "max_tokens", "max_latency_s"),
+    *("max_tool_calls", "timeout_s", "skip", "xfail", "tags", "metadata", "answers"),
+)
+TURN_FIELDS: Final = ("input", *_EXPECTED)
 
 
 @dataclass(frozen=True)
@@ -83,10 +92,13 @@ def suite_data(suite: Suite) -> dict[str, Any]:
         made.pop("judge_model", None)
     if "metrics" in made:
         made["metrics"] = list(suite.metrics)
-    if not (gate := _record_data(suite.gate)):
-        del made["gate"]
-    simulation = {} if suite.simulation is None else {"simulation": _simulation(suite.simulation)}
-    return made | ({"gate": gate} if gate else {}) | simulation
+    del made["gate"]
+    if gate := _record_data(suite.gate):
+        made["gate"] = gate
+    if suite.simulation is not None:
+        del made["simulation"]
+        made["simulation"] = _simulation(suite.simulation)
+    return made
 
 
 def _simulation(simulation: UserSimulation) -> dict[str, Any]:
@@ -142,7 +154,7 @@ class _Writer:
 
     def _turn(self, given: Any) -> Any:
         if isinstance(given, Turn):
-            return {"input": self._turn(given.input), **self.fields(given, _TURN[1:])}
+            return {"input": self._turn(given.input), **self.fields(given, _EXPECTED)}
         if isinstance(given, str):
             return self._plain("input", given)
         from adk_fluent.eval._files._cases_adk import content_data  # noqa: PLC0415  # slow
@@ -292,7 +304,7 @@ class Reader:
     def _turn(self, at: At, value: Any) -> Any:
         if not isinstance(value, Mapping) or "parts" in value:
             return self._message(at, value)
-        fields = self.fields(at, value, _TURN, "a turn")
+        fields = self.fields(at, value, TURN_FIELDS, "a turn")
         self._check_input(at, fields, "a turn")
         return Turn(**{**fields, "input": self._message((*at, "input"), fields["input"])})
 

@@ -128,7 +128,8 @@ def _fields(source: Source, columns: list[str], map: dict[str, str]) -> list[str
     for column, field in zip(columns, fields, strict=True):
         if fields.count(field) > 1:
             raise source.error((), f"two columns are the field {field!r}")
-        if field not in codec.CASE_FIELDS and not field.startswith(_METADATA):
+        is_metadata = field.startswith(_METADATA) and field != _METADATA
+        if field not in codec.CASE_FIELDS and not is_metadata:
             near = nearest_name(field, codec.CASE_FIELDS) or "input"
             help = f"map={{{column!r}: {near!r}}}, or call it metadata.{column}"
             raise source.error((), f"column {column!r} is not a field of a case", help=help)
