@@ -11,6 +11,8 @@ from adk_fluent.eval import _text
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from adk_fluent.eval._report._figures import ReportFigures
+
 Escape: TypeAlias = Callable[[str], str]
 
 #: Functions of `_text` that templates use.
@@ -48,6 +50,17 @@ def document(name: str, text: Escape = plain_line, **given: Any) -> str:
     """
     made = environment(text).get_template(name).render(page=text is escaped, **given)
     return f"{made.strip()}\n"
+
+
+def junit(report: ReportFigures) -> str:
+    """Return JUnit XML with a test case for each run."""
+    from xml.sax.saxutils import quoteattr  # noqa: PLC0415  # of this document alone
+
+    def quoted(text: str) -> str:  # also line breaks, which readers would take for spaces
+        return quoteattr(_text.clean(text))
+
+    several = {each.id for each in report.outcomes if each.run > 1}
+    return document("junit.xml.j2", report=report, several=several, quoted=quoted)
 
 
 def environment(text: Escape, **more: Any) -> Environment:
