@@ -84,24 +84,18 @@ class FluentEvalSuite(Suite):
         require_type(simulation, UserSimulation | None, "simulation= takes a UserSimulation")
         judges = tuple(check.listed("custom_judges", custom_judges))
         super().__init__(
-            *(
-                name,
-                description,
-                pipeline,
-                list[FluentCase](),
-                tuple(map(str, check.listed("metrics", metrics))),
-            ),
-            *(
-                {str(k): v for k, v in (thresholds or {}).items()},
-                check.positive("num_runs", num_runs),
-            ),
-            *(
-                judges,
-                gate,
-                judge_model,
-                check.positive("judge_samples", judge_samples),
-                simulation,
-            ),
+            name=name,
+            description=description,
+            pipeline=pipeline,
+            cases=[],
+            metrics=tuple(map(str, check.listed("metrics", metrics))),
+            thresholds={str(key): value for key, value in (thresholds or {}).items()},
+            num_runs=check.positive("num_runs", num_runs),
+            custom_judges=judges,
+            gate=gate,
+            judge_model=judge_model,
+            judge_samples=check.positive("judge_samples", judge_samples),
+            simulation=simulation,
         )
         if judges:
             from adk_fluent.eval._cases._judge import check_judges  # noqa: PLC0415  # rarely needed
