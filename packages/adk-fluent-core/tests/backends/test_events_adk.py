@@ -699,7 +699,7 @@ def test_a_reason_for_a_transfer() -> None:
 # --- all together --------------------------------------------------------------------------------
 
 
-LOOKS: list[Callable[[AgentEvent], object]] = [
+LOOKS: tuple[Callable[[AgentEvent], object], ...] = (
     lambda each: each.id,
     lambda each: each == AgentEvent(""),
     repr,
@@ -709,7 +709,7 @@ LOOKS: list[Callable[[AgentEvent], object]] = [
     lambda each: replace(each, content="x"),
     lambda each: setattr(each, "content", each.content),
     lambda each: hasattr(each, "unheard_of"),
-]
+)
 
 
 @pytest.mark.parametrize("look", LOOKS)

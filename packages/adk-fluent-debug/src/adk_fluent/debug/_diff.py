@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from adk_fluent.debug._redaction import REDACTED
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
-from adk_fluent.protocol import AgentEvent, asked_key
+from adk_fluent.protocol import asked_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from adk_fluent.protocol import AgentEvent
 
 Data = dict[str, Any]
 
@@ -350,6 +352,8 @@ def _lines(events: Sequence[AgentEvent]) -> tuple[str, ...]:
 
 
 def _listed(events: Any) -> list[AgentEvent]:
+    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
+
     if isinstance(events, str | bytes | dict) or not hasattr(events, "__iter__"):
         raise UsageError("diff_events takes two lists of events", found=describe(events))
     made: list[Any] = list(events)

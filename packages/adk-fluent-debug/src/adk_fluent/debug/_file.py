@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from adk_fluent.debug._errors import RecordingFileError, log_warning
 from adk_fluent.debug._redaction import forms_of, without_content
 from adk_fluent.extend import describe
-from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -222,6 +221,8 @@ def check(data: Any, path: str) -> None:
             field="version",
             help="pip install --upgrade adk-fluent-debug" if newer else "record again",
         )
+    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
+
     _check(data, "", path)
     for number, run in enumerate(cast("Data", data)["runs"]):
         for at, entry in enumerate(run["tape"]):

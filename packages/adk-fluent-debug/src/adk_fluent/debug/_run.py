@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from adk_fluent.debug._errors import PipelineMismatchError
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import content_hash, walk
-from adk_fluent.protocol import AgentEvent, Usage
+from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from adk_fluent.ir import Node
+    from adk_fluent.protocol import AgentEvent
 
 Data = dict[str, Any]
 
@@ -102,6 +103,8 @@ class RecordedRun:
     @cached_property
     def events(self) -> list[AgentEvent]:
         """Its events; what agents did that a tool ran is on the tape alone."""
+        from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
+
         ours = (each["event"] for each in self.tape if "event" in each and "within" not in each)
         return [AgentEvent.from_dict(each) for each in ours]
 

@@ -373,7 +373,5 @@ class FluentEvalSuite(Suite):
 def _named_models(models: Any) -> list[tuple[str, Any]]:
     if isinstance(models, Mapping):
         return [(str(name), each) for name, each in cast("Mapping[Any, Any]", models).items()]
-    return [
-        (each if isinstance(each, str) else str(getattr(each, "model", each)), each)
-        for each in check.listed("models", models)
-    ]
+    named = check.listed("models", models)
+    return [(str(getattr(each, "model", each)), each) for each in named]

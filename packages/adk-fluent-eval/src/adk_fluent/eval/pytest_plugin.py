@@ -156,18 +156,14 @@ def _explanation(outcome: CaseOutcome, case: FluentCase) -> Generator[str]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.getgroup("adk-fluent", "evaluation of agents").addoption(
-        "--adk-eval-report",
-        metavar="FILE",
-        help=f"write the report of the evaluated cases ({_SUFFIXES})",
-    )
+    group = parser.getgroup("adk-fluent", "evaluation of agents")
+    help = f"write the report of the evaluated cases ({_SUFFIXES})"
+    group.addoption("--adk-eval-report", metavar="FILE", help=help)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        f"{_MARK}(suite, **options): one test for each run of each case of a FluentEvalSuite.",
-    )
+    what = "one test for each run of each case of a FluentEvalSuite."
+    config.addinivalue_line("markers", f"{_MARK}(suite, **options): {what}")
     file: str | None = config.getoption("adk_eval_report")
     if file is not None and Path(file).suffix.lower() not in _FORMS:
         raise pytest.UsageError(f"--adk-eval-report={file}: a file ends in {_SUFFIXES}")

@@ -56,11 +56,9 @@ def dump_yaml(suite: Suite) -> str:
 
 _METADATA: Final = "metadata."
 _LISTS: Final = frozenset({"expected_trajectory", "tags", "rubrics"})
-_TEXTS: Final = frozenset(
-    {
-        *("input", "id", "reference_response", "target_node", "trajectory_match"),
-        *("expected_status", "skip", "xfail"),
-    }
+_TEXTS: Final = (
+    *("input", "id", "reference_response", "target_node", "trajectory_match"),
+    *("expected_status", "skip", "xfail"),
 )
 _LONGEST: Final = 2**31 - 1  # characters of a cell
 

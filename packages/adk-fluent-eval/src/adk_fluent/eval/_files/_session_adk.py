@@ -130,7 +130,5 @@ def answer_text(content: Content | None) -> str:
 
 def tool_calls(calls: Sequence[FunctionCall]) -> list[str | ToolCall]:
     """Return calls as a case expects them."""
-    return [
-        ToolCall(each.name or "", dict(each.args)) if each.args else each.name or ""
-        for each in calls
-    ]
+    named = ((each.name or "", each.args) for each in calls)
+    return [ToolCall(name, dict(args)) if args else name for name, args in named]

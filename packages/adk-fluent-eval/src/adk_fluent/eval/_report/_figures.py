@@ -335,11 +335,8 @@ def _limits(report: ReportFigures) -> Iterator[str]:
     cost = report.cost_usd
     if cost is not None and cost > gate.max_cost_usd + _ROUNDING:
         yield f"the cost, {dollars(cost)}, is above {dollars(gate.max_cost_usd)}"
-    unknown = sum(
-        each.eval_calls > 0
-        or (each.cost_usd is None and (bool(each.turns) or each.tokens.total > 0))
-        for each in report.outcomes
-    )
+    unpriced = [each for each in report.outcomes if each.cost_usd is None or each.eval_calls]
+    unknown = sum(bool(each.eval_calls or each.turns or each.tokens.total) for each in unpriced)
     if unknown or cost is None:
         yield f"the cost of {plural(unknown or report.counting, 'run')} is not known"
 

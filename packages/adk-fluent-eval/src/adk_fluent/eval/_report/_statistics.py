@@ -305,10 +305,9 @@ class CaseChange:
 
     def __str__(self) -> str:
         why = f": {one_line(self.reasons[0], 300)}" if self.reasons else ""
-        return (
-            f"{one_line(self.id, 120)} ({self.passed_before} of {self.runs_before} -> "
-            f"{self.passed_now} of {self.runs_now} runs passed){why}"
-        )
+        before = f"{self.passed_before} of {self.runs_before}"
+        now = f"{self.passed_now} of {self.runs_now} runs passed"
+        return f"{one_line(self.id, 120)} ({before} -> {now}){why}"
 
 
 @dataclass(frozen=True, slots=True)

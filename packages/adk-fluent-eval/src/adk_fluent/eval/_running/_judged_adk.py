@@ -44,11 +44,9 @@ if TYPE_CHECKING:
 #: The name by which ADK's judges find the model of the metric that is computed.
 _JUDGE: Final = "adk-fluent-judge"
 #: Metrics of the conversation, not of each turn.
-_WHOLE: Final = frozenset(
-    {
-        PrebuiltMetrics.PER_TURN_USER_SIMULATOR_QUALITY_V1,
-        PrebuiltMetrics.RUBRIC_BASED_MULTI_TURN_TRAJECTORY_QUALITY_V1,
-    }
+_WHOLE: Final = (
+    PrebuiltMetrics.PER_TURN_USER_SIMULATOR_QUALITY_V1,
+    PrebuiltMetrics.RUBRIC_BASED_MULTI_TURN_TRAJECTORY_QUALITY_V1,
 )
 
 
