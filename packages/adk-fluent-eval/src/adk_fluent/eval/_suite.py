@@ -6,12 +6,13 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Unpack, cast
 
-from adk_fluent.eval import _errors as check
+from adk_fluent.eval import _arguments as check
+from adk_fluent.eval._arguments import require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases
 from adk_fluent.eval._cases._suite import SAMPLES, Suite
 from adk_fluent.eval._cases._turn import UserSimulation
-from adk_fluent.eval._errors import EvalError, require, require_type
-from adk_fluent.eval._report._figures import Gate
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval import _errors as check
+from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._cases import _turn
 from adk_fluent.eval._cases._turn import Contains, StateMap, ToolCall, Turn, UserSimulation
 from adk_fluent.eval._errors import EvalError

@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
+from adk_fluent.eval._arguments import did_you_mean, require_type
 from adk_fluent.eval._cases._case import FluentCase, initial_state
 from adk_fluent.eval._cases._suite import SAMPLES, Suite
 from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation, key_of
-from adk_fluent.eval._errors import EvalError, did_you_mean, require_type
+from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import defaults_of
-from adk_fluent.eval._report._figures import Gate
 from adk_fluent.eval._text import plain
 from adk_fluent.extend import describe, json_safe, storage_fault
 
 if TYPE_CHECKING:
+    from adk_fluent.eval._errors import EvalError
     from adk_fluent.eval._files._source import Source
     from adk_fluent.extend import At
 

@@ -11,8 +11,6 @@ from adk_fluent.eval import _text
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from adk_fluent.eval._report._figures import ReportFigures
-
 Escape: TypeAlias = Callable[[str], str]
 
 #: Functions of `_text` that templates use.
@@ -52,17 +50,6 @@ def document(name: str, text: Escape = plain_line, **given: Any) -> str:
     return f"{made.strip()}\n"
 
 
-def junit(report: ReportFigures) -> str:
-    """Return JUnit XML with a test case for each run."""
-    from xml.sax.saxutils import quoteattr  # noqa: PLC0415  # of this document alone
-
-    def quoted(text: str) -> str:  # also line breaks, which readers would take for spaces
-        return quoteattr(_text.clean(text))
-
-    several = {each.id for each in report.outcomes if each.run > 1}
-    return document("junit.xml.j2", report=report, several=several, quoted=quoted)
-
-
 def environment(text: Escape, **more: Any) -> Environment:
     """Return where templates are, and the functions they use."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape  # noqa: PLC0415  # slow to import
@@ -82,7 +69,15 @@ def environment(text: Escape, **more: Any) -> Environment:
     filters: dict[str, Any] = made.filters
     filters |= {name: getattr(_text, name) for name in _FILTERS}
     filters |= {"listed": listed, "n": "{:,}".format, "table": _table, "text": text, **more}
+    filters["quoted"] = _quoted
     return made
+
+
+def _quoted(text: str) -> str:
+    """An attribute of XML, in which readers find the same line breaks."""
+    from xml.sax.saxutils import quoteattr  # noqa: PLC0415  # of one document alone
+
+    return quoteattr(_text.clean(text))
 
 
 def _table(text: str) -> str:

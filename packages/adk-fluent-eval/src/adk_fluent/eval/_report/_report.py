@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adk_fluent.eval._errors import EvalError, EvalFailedError
 from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._documents import Escape, document, escaped, junit, plain_line
+from adk_fluent.eval._report._documents import Escape, document, escaped, plain_line
 from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._report._html import html_page
 from adk_fluent.eval._report._json import read_report, report_chunks
@@ -157,7 +157,8 @@ class FluentEvalReport(ReportFigures):
 
     def to_junit(self) -> str:
         """Return JUnit XML with a test case for each run."""
-        return junit(self)
+        several = {each.id for each in self.outcomes if each.run > 1}
+        return document("junit.xml.j2", report=self, several=several)
 
     def __repr__(self) -> str:
         return (

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
-from adk_fluent.eval._errors import EvalFileError, require, require_type
+from adk_fluent.eval._arguments import require, require_type
+from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._json import json_line

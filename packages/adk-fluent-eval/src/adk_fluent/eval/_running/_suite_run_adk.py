@@ -19,10 +19,11 @@ from google.adk.version import __version__
 
 from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
+from adk_fluent.eval._arguments import check_known, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._digest import digest_of
-from adk_fluent.eval._errors import EvalError, check_known, require, require_type
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._running import _case_run_adk as case_runs
