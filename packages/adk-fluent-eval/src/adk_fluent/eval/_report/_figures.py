@@ -1,4 +1,4 @@
-"""The figures of a report, the gate, and whether the figures meet it."""
+"""The figures of a report, and whether they meet the gate."""
 
 from __future__ import annotations
 
