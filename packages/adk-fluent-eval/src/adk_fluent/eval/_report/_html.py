@@ -44,7 +44,14 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
     script = source.partition("<script>")[2].partition("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return made.get_template(_TEMPLATE).generate(
-        page=page, report=report, script_hash=digest, signs=_SIGNS, met=_MET
+        page=page,
+        report=report,
+        script_hash=digest,
+        signs=_SIGNS,
+        met=_MET,
+        tags={name: number for number, name in enumerate(report.per_tag)},
+        metrics={name: number for number, name in enumerate(report.per_metric)},
+        flaky={*report.flaky},
     )
 
 
