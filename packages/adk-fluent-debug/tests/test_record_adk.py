@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import gc
+import json
+import weakref
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
+from pydantic import BaseModel
 from recorded_desk import CANARY, clerk, desk
 
 from adk_fluent import Agent, Pipeline
@@ -17,12 +23,23 @@ from adk_fluent.debug import Recorder, Recording, ReplayerBackend, recorder, rep
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import find_middleware
 from adk_fluent.ir import ExecutionConfig, MiddlewareRef, content_hash
-from adk_fluent.protocol import Middleware, ModelCall, ModelReply, NextModel, wrap
+from adk_fluent.protocol import (
+    AgentEvent,
+    Middleware,
+    ModelCall,
+    ModelReply,
+    NextModel,
+    NextTool,
+    ToolCall,
+    wrap,
+)
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
+
+    from adk_fluent.debug._run_recorder import Note
 
 pytestmark = pytest.mark.adk
 
@@ -219,9 +236,18 @@ _PARTS: list[Data] = [
     {"text": "x"},
     {"text": "x", "thought": True},
     {"function_call": {"id": "1", "name": "f", "args": {"a": [1, None]}}},
+    {"function_call": {"name": "f", "args": {"a": float("nan")}}},
+    {"function_response": {"name": "f", "response": {"b": b"\xff", "d": Decimal(1), "s": {1}}}},
+    {"function_response": {"name": "f", "response": {"a": float("inf"), "o": object()}}},
     {"inline_data": {"data": b"\x00\xff", "mime_type": "image/png"}},
     {"text": "half \ud83d"},
 ]
+
+
+class Shape(BaseModel):
+    """A schema that is a class."""
+
+    size: int
 
 
 @pytest.mark.parametrize(
@@ -231,14 +257,271 @@ def test_what_is_kept_is_what_would_be_written_at_once(parts: list[Data]) -> Non
     from adk_fluent.debug import _adk
 
     content = types.Content(role="user", parts=[types.Part(**each) for each in parts])
-    config = types.GenerateContentConfig(temperature=0.5, tools=[types.Tool()])
+    config = types.GenerateContentConfig(
+        temperature=0.5,
+        tools=[types.Tool(function_declarations=[types.FunctionDeclaration(name="f")])],
+        thinking_config=types.ThinkingConfig(thinking_budget=7),
+        response_schema=Shape,
+        system_instruction=types.Content(parts=[types.Part(text="Hi")]),
+    )
     request = LlmRequest(model="m", contents=[content, types.Content()], config=config)
-    assert _adk.kept_request(_adk.keep_request(request)) == _adk.dump_request(request)
+    assert _adk.kept_request(_adk.keep_request(request, {})) == _adk.dump_request(request)
+
+
+@pytest.mark.parametrize("parts", [[], *([each] for each in _PARTS), _PARTS[:1] * 2])
+def test_an_answer_that_is_kept_can_be_answered_again(parts: list[Data]) -> None:
+    from adk_fluent.debug import _adk
+
+    content = types.Content(role="model", parts=[types.Part(**each) for each in parts])
     usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=3)
     more: Data
     for more in ({}, {"usage_metadata": usage}, {"custom_metadata": {"k": [1]}, "partial": True}):
         answer = LlmResponse(content=content, **more)
-        assert _adk.kept_response(_adk.keep_response(answer)) == _adk.dump_model(answer)
+        kept = _adk.kept_response(_adk.keep_response(answer))
+        again = _adk.load_response(json.loads(json.dumps(kept)))
+        assert again.model_copy(update={"content": None}) == answer.model_copy(
+            update={"content": None}
+        )
+        assert again.content is not None
+        asked = LlmRequest(contents=[again.content])
+        assert _adk.dump_request(asked) == _adk.dump_request(LlmRequest(contents=[content]))
+
+
+class Adds(Middleware):
+    async def on_event(self, ctx: Any, event: AgentEvent) -> AgentEvent:
+        return replace(event, state_delta={**event.state_delta, "added": 1})
+
+
+class AddsInPlace(Middleware):
+    async def on_event(self, ctx: Any, event: AgentEvent) -> AgentEvent:
+        event.state_delta["added"] = 1
+        return event
+
+
+@pytest.mark.parametrize("adds", [Adds, AddsInPlace])
+async def test_what_a_middleware_adds_to_state_is_recorded_and_replayed(
+    adds: type[Middleware], tmp_path: Path
+) -> None:
+    def pipeline() -> Agent:
+        return Agent("a", ScriptedModel("fine")).middleware(adds())
+
+    with Recorder(stream=tmp_path / "run.jsonl") as kept:
+        result = await pipeline().run("hi")
+    for recording in (kept.recording, Recording.load(tmp_path / "run.jsonl")):
+        assert not recording.diff(result)
+        assert recording.state_at(-1) == {"added": 1}
+        assert (await replay_async(pipeline(), recording)).ok
+
+
+async def test_what_others_do_to_an_event_does_not_change_the_recording() -> None:
+    class Spoils(Middleware):
+        events: ClassVar[list[AgentEvent]] = []
+
+        async def on_event(self, ctx: Any, event: AgentEvent) -> None:
+            self.events.append(event)
+
+    with Recorder() as kept:
+        await Agent("a", ScriptedModel("fine")).middleware(Spoils()).run("hi")
+    for each in Spoils.events:
+        each.content = "spoilt"
+    assert [each.content for each in kept.recording.events] == ["fine"]
+
+
+async def test_the_settings_of_a_request_stay_what_they_were() -> None:
+    class Spoils(BaseLlm):
+        async def generate_content_async(
+            self, llm_request: LlmRequest, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            config: Any = llm_request.config
+            config.tools[0].function_declarations[0].description = "spoilt"
+            config.thinking_config.thinking_budget = 1
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="ok")]))
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    thinks = types.ThinkingConfig(thinking_budget=7)
+    config = types.GenerateContentConfig(thinking_config=thinks)
+    agent = Agent("a", Spoils(model="m")).tool(look).generate_content_config(config)
+    with Recorder() as kept:
+        await agent.run("hi")
+    asked = kept.recording.llm_interactions[0].request["config"]
+    assert asked["thinking_config"] == {"thinking_budget": 7}
+    assert asked["tools"][0]["function_declarations"][0]["description"] == "Look."
+
+
+async def test_the_usage_of_an_answer_stays_what_it_was() -> None:
+    from adk_fluent.debug import _adk
+
+    detail = types.ModalityTokenCount(modality=types.MediaModality.AUDIO, token_count=3)
+    usage = types.GenerateContentResponseUsageMetadata(prompt_tokens_details=[detail])
+    said = types.Content(role="model", parts=[types.Part(text="x")])
+    kept = _adk.keep_response(LlmResponse(content=said, usage_metadata=usage))
+    detail.token_count = 999
+    assert _adk.kept_response(kept)["usage_metadata"]["prompt_tokens_details"] == [
+        {"modality": "AUDIO", "token_count": 3}
+    ]
+
+
+async def test_the_message_stays_what_it_was() -> None:
+    message = types.Content(role="user", parts=[types.Part(text="first")])
+    with Recorder() as kept:
+        await clerk().run(message)
+    assert message.parts is not None
+    message.parts[0].text = "second"
+    said = kept.recording.runs[0].message
+    assert said is not None
+    assert said["parts"] == [{"text": "first"}]
+
+
+async def test_what_a_tool_returns_is_recorded_as_it_was_then(tmp_path: Path) -> None:
+    counter: Data = {"items": []}
+
+    def tick() -> Data:
+        """Count."""
+        counter["items"].append(1)
+        return counter
+
+    agent = Agent("a", ScriptedModel(Call("tick", {}), Call("tick", {}), "done")).tool(tick)
+    with Recorder(stream=tmp_path / "run.jsonl") as kept:
+        await agent.run("hi")
+    for recording in (kept.recording, Recording.load(tmp_path / "run.jsonl")):
+        results = [{"items": [1]}, {"items": [1, 1]}]
+        assert [each.result for each in recording.tool_interactions] == results
+        told = [each.result for event in recording.events for each in event.tool_responses]
+        assert told == results
+
+
+async def test_what_a_tool_does_to_what_was_written_before_it_is_recorded() -> None:
+    class Begins(Middleware):
+        async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
+            call.ctx.state["log"] = ["middleware"]
+            return await next(call)
+
+    def work(tool_context: Any) -> str:
+        """Work."""
+        tool_context.state["log"].append("tool")
+        return "done"
+
+    def pipeline() -> Agent:
+        agent = Agent("a", ScriptedModel(Call("work", {}), "done")).tool(work)
+        return agent.middleware(Begins())
+
+    with Recorder() as kept:
+        await pipeline().run("hi")
+    [tool] = kept.recording.tool_interactions
+    assert tool.effects == {"state_delta": {"log": ["middleware", "tool"]}}
+    assert (await replay_async(pipeline(), kept.recording)).ok
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("-inf"), b"\xff", Decimal("1.10"), {"a"}, 10**400]
+)
+async def test_whatever_a_tool_returns_is_replayed(value: Any) -> None:
+    def give() -> Data:
+        """Give."""
+        return {"x": value}
+
+    def pipeline() -> Agent:
+        return Agent("a", ScriptedModel(Call("give", {}), "done")).tool(give)
+
+    with Recorder() as kept:
+        await pipeline().run("hi")
+    assert (await replay_async(pipeline(), kept.recording)).ok
+
+
+async def test_arguments_that_are_no_numbers_are_replayed() -> None:
+    def take(x: float) -> str:
+        """Take."""
+        return str(x)
+
+    def pipeline() -> Agent:
+        return Agent("a", ScriptedModel(Call("take", {"x": float("nan")}), "done")).tool(take)
+
+    with Recorder() as kept:
+        await pipeline().run("hi")
+    assert kept.recording.tool_interactions[0].args == {"x": "nan"}
+    assert (await replay_async(pipeline(), kept.recording)).ok
+
+
+async def test_a_request_that_cannot_be_recorded_costs_no_recording(tmp_path: Path) -> None:
+    class Shapeless(BaseModel):
+        @classmethod
+        def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+            raise ValueError("no schema for you")
+
+    config = types.GenerateContentConfig(response_json_schema=Shapeless)
+    with Recorder() as kept:
+        await Agent("good", ScriptedModel("fine")).run("hi")
+        await Agent("odd", ScriptedModel("fine")).generate_content_config(config).run("hi")
+    kept.save(tmp_path / "run.json")
+    good, odd = Recording.load(tmp_path / "run.json").llm_interactions
+    assert good.request_content == odd.request_content
+    assert odd.response_content[0]["parts"] == [{"text": "fine"}]
+
+
+async def test_settings_of_a_wrong_type_cost_no_recording(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    @wrap
+    async def spoils(call: ModelCall, next: NextModel) -> ModelReply:
+        vars(call.request.config)["temperature"] = "warm"
+        return await next(call)
+
+    with Recorder() as kept:
+        await Agent("a", ScriptedModel("fine")).middleware(spoils).run("hi")
+    kept.save(tmp_path / "run.json")
+    [call] = Recording.load(tmp_path / "run.json").llm_interactions
+    assert "temperature" in call.request["error"]["message"]
+    assert call.response_content[0]["parts"] == [{"text": "fine"}]
+    assert "could not be recorded" in caplog.text
+
+
+async def test_a_request_is_not_kept_alive_and_what_it_repeats_is_held_once() -> None:
+    from adk_fluent.debug import _adk
+
+    picture = types.Part(inline_data=types.Blob(data=b"x" * 1000, mime_type="image/png"))
+    contents = [types.Content(role="user", parts=[picture]), types.Content(parts=[types.Part()])]
+    config = types.GenerateContentConfig(system_instruction="y" * 1000)
+    request = LlmRequest(contents=contents, config=config)
+    known: Data = {}
+    first, second = (_adk.keep_request(request, known) for _ in range(2))
+    assert isinstance(first, _adk.KeptRequest)
+    assert isinstance(second, _adk.KeptRequest)
+    assert first.contents[0] is second.contents[0]
+    assert first.config is not None
+    assert second.config is not None
+    assert first.config.said is second.config.said
+    alive = [weakref.ref(each) for each in (picture, config, *contents)]
+    del picture, contents, config, request
+    gc.collect()
+    assert [each() for each in alive] == [None] * 4
+
+
+def tape_of(kept: Recorder) -> list[Note]:
+    """What a recorder holds of its run."""
+    [run] = kept._runs  # nobody else can look
+    return run.tape
+
+
+async def test_without_content_nothing_that_was_said_is_held() -> None:
+    with Recorder(capture_content=False) as kept:
+        await desk().run(f"Refund A1 {CANARY}", state={"vip": "yes sir"})
+    notes = tape_of(kept)
+    assert notes
+    for said in (CANARY, "politely", "agrees", "Good day", "A1 is refunded"):
+        assert said not in repr(notes)
+    assert kept.recording.llm_interactions[0].usage is not None
+
+
+@pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
+async def test_bookkeeping_is_not_held() -> None:
+    with Recorder() as kept:
+        pipeline = Agent("a", ScriptedModel("x")) >> Agent("b", ScriptedModel("x"))
+        await pipeline.run("hi", config=ExecutionConfig(resumable=True))
+    held = [each for each in tape_of(kept) if "'event'" in repr(each.what)]
+    assert len(held) == len(kept.recording.events) == 2
 
 
 async def test_half_a_character_is_recorded_saved_and_replayed(tmp_path: Path) -> None:

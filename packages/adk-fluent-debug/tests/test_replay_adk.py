@@ -473,3 +473,24 @@ async def test_the_name_of_no_tool_is_refused() -> None:
     RAN.clear()
     await clerk().run("Refund A1", backend=live)
     assert RAN == ["A1"]
+
+
+async def test_a_tool_that_asks_for_its_confirmation_asks_and_is_answered_again() -> None:
+    def pay(tool_context: Any) -> str:
+        """Pay."""
+        if tool_context.tool_confirmation is None:
+            tool_context.request_confirmation(hint="sure?", payload={"amount": 1})
+            return "asked"
+        return "paid"
+
+    def pipeline() -> Agent:
+        return Agent("a", ScriptedModel(Call("pay", {}), "Done.")).tool(pay)
+
+    with Recorder() as kept:
+        paying = pipeline()
+        paused = await paying.run("Pay")
+        [question] = paused.pending
+        await paying.resume(question.answer(True), session_id=paused.session_id)
+    assert [each.result for each in kept.recording.tool_interactions] == ["asked", "paid"]
+    report = await replay_async(pipeline(), kept.recording)
+    assert report.ok, report.summary

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 from contextlib import aclosing
-from copy import copy, deepcopy
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,7 +32,7 @@ from google.genai import types
 from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk import to_agent
 from adk_fluent.backends.adk._caps import CAPS
-from adk_fluent.backends.adk._session._events import to_agent_event, unread
+from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.ir import AdkAgentNode, Ref
 from adk_fluent.protocol import (
     AgentEvent,
@@ -697,32 +695,6 @@ def test_a_reason_for_a_transfer() -> None:
 
 
 # --- all together --------------------------------------------------------------------------------
-
-
-LOOKS: tuple[Callable[[AgentEvent], object], ...] = (
-    lambda each: each.id,
-    lambda each: each == AgentEvent(""),
-    repr,
-    copy,
-    deepcopy,
-    lambda each: pickle.loads(pickle.dumps(each)),  # our own
-    lambda each: replace(each, content="x"),
-    lambda each: setattr(each, "content", each.content),
-    lambda each: hasattr(each, "unheard_of"),
-)
-
-
-@pytest.mark.parametrize("look", LOOKS)
-def test_an_event_is_what_it_is_however_one_looks_at_it_first(
-    look: Callable[[AgentEvent], object],
-) -> None:
-    said = types.Content(role="model", parts=[types.Part(text="hi")])
-    event = Event(author="a", content=said, custom_metadata={"mine": 1})
-    made = unread(event)
-    assert isinstance(made, AgentEvent)
-    look(made)
-    assert type(made) is AgentEvent
-    assert made == to_agent_event(event)
 
 
 async def test_every_field_is_filled_by_a_real_event() -> None:

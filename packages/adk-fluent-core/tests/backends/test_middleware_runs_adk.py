@@ -347,6 +347,39 @@ async def test_an_event_stays_what_it_was_when_it_was_seen() -> None:
     assert kept[1].state_delta == {"temp:draft": 1, "kept": 2}
 
 
+class _Redacts(BasePlugin):
+    async def on_event_callback(self, *, invocation_context: Any, event: Any) -> None:
+        for part in event.content.parts:
+            part.text = "[redacted]"
+
+
+async def test_nobody_who_changes_adks_event_changes_what_was_seen() -> None:
+    kept: list[AgentEvent] = []
+
+    async def keeps(_: Any, event: AgentEvent) -> None:
+        kept.append(event)  # and looks at it when the run is over
+
+    async def changes(_: Any, event: AgentEvent) -> AgentEvent:
+        return replace(event, content="changed outside")
+
+    by_plugin = Agent("a", ScriptedModel("said")).middleware(made_of(on_event=keeps)).to_app()
+    by_plugin.plugins.append(_Redacts(name="redacts"))
+    await by_runner(by_plugin)
+    by_reader = Agent("a", ScriptedModel("said")).middleware(made_of(on_event=keeps)).to_app()
+    runner = InMemoryRunner(app=by_reader)
+    await runner.session_service.create_session(
+        app_name=runner.app_name, user_id="u", session_id="s"
+    )
+    async for event in runner.run_async(user_id="u", session_id="s", new_message=content("hi")):
+        assert event.content is not None
+        assert event.content.parts is not None
+        event.content.parts[0].text = "shown in the UI"
+        event.custom_metadata = None
+    inner = Agent("a", ScriptedModel("said")).middleware(made_of(on_event=keeps)).to_agent()
+    await (Agent("z").mock("z") >> inner).middleware(made_of(on_event=changes)).run("hi")
+    assert [(each.content, each.node) for each in kept] == [("said", "a")] * 3
+
+
 @pytest.mark.parametrize("config", [ExecutionConfig(), SSE])
 async def test_a_call_is_freed_when_it_is_over(config: ExecutionConfig) -> None:
     requests: list[weakref.ref[Any]] = []

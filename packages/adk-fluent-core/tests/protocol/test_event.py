@@ -223,3 +223,11 @@ def test_an_answer_knows_its_question() -> None:
 def test_an_error_reads_well() -> None:
     assert str(ErrorInfo("SAFETY", "blocked")) == "SAFETY: blocked"
     assert str(ErrorInfo("SAFETY")) == "SAFETY"
+
+
+def test_an_output_that_cannot_be_compared_is_data_nevertheless() -> None:
+    class Odd:
+        def __ne__(self, other: object) -> bool:
+            raise ValueError("the truth value of an array is ambiguous")
+
+    assert AgentEvent("a", output=Odd()).to_dict()["output"].startswith("<")

@@ -138,7 +138,8 @@ class AgentEvent:
         out: dict[str, Any] = {"author": self.author}
         for name, default in _DEFAULTS.items():
             value = getattr(self, name)
-            if value != default:
+            # an output may be anything, and some objects cannot be compared
+            if value is not None if default is None else value != default:
                 out[name] = json_safe(value)
         return out
 

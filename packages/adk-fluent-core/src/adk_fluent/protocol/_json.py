@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from os import PathLike, fspath
 from typing import Any, Final
 
@@ -33,9 +34,9 @@ def json_safe(value: Any, depth: int = MAX_DEPTH) -> Any:
         return value
     if depth == 0:
         return "..."
-    for types, convert in _CONVERSIONS:
-        if isinstance(value, types):
-            return convert(value, depth - 1)
+    convert = _conversion(kind)
+    if convert is not None:
+        return convert(value, depth - 1)
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: json_safe(getattr(value, f.name), depth - 1) for f in fields(value)}
     dump = getattr(value, "model_dump", None)
@@ -46,12 +47,21 @@ def json_safe(value: Any, depth: int = MAX_DEPTH) -> Any:
     return str(value) if is_uuid else f"<{kind.__qualname__}>"
 
 
+@lru_cache(256)
+def _conversion(kind: type) -> Callable[[Any, int], Any] | None:
+    """What converts values of a type; looked up once, for abstract types are slow to compare."""
+    return next((convert for types, convert in _CONVERSIONS if issubclass(kind, types)), None)
+
+
 def _number(value: float, _: int) -> Any:
     return float(value) if math.isfinite(value) else str(value)
 
 
 def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    return {_key(key): json_safe(each, depth) for key, each in value.items()}
+    return {
+        key if key.__class__ is str else _key(key): json_safe(each, depth)
+        for key, each in value.items()
+    }
 
 
 def _key(key: Any) -> str:

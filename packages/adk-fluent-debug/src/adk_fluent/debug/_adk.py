@@ -4,44 +4,38 @@ from __future__ import annotations
 
 import json
 import sys
-from itertools import chain, islice
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, cast
+from contextlib import suppress
+from operator import is_
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_origin
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError
+from pydantic_core import to_jsonable_python
 
 from adk_fluent.debug._errors import RecordedError
 from adk_fluent.errors import AdkFluentError
-from adk_fluent.extend import json_safe
+from adk_fluent.extend import LOG, json_safe
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
+
+    from google.adk.models.llm_request import LlmRequest
+    from pydantic import BaseModel
 
     from adk_fluent.protocol import RemoteCall
 
 Data = dict[str, Any]
 
 _CONTENT: Final = TypeAdapter(types.Content)
-_parts_of: Final = attrgetter("parts")
-_role_of: Final = attrgetter("role")
-#: Of a part of a message: its text, what is set of it, and whether that is the text alone.
-_text_of: Final = attrgetter("text")
-_set_of: Final = attrgetter("__pydantic_fields_set__")
-_is_text: Final = {"text"}.__eq__
-#: What of an answer cannot be changed within, or is copied.
-_PLAIN: Final = frozenset(
-    {
-        *("content", "usage_metadata", "model_version", "partial", "turn_complete"),
-        *("finish_reason", "error_code", "error_message", "interrupted", "avg_logprobs"),
-        *("interaction_id",),
-    }
-)
+_TEXT: Final = {"text"}
+#: Settings that may be a class, or an alias of some.
+_SCHEMAS: Final = ("response_schema", "response_json_schema")
+#: Deeper than this nothing is plain, which also ends what contains itself.
+_MAX_DEPTH: Final = 60
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
@@ -73,92 +67,153 @@ def empty_response() -> LlmResponse:
 # --- calls of models: what `keep_*` give nobody changes, and `kept_*` make data of it ------------
 
 
-def keep_request(request: Any) -> Any:
-    """A request as it is now, at a fraction of the cost of its data."""
-    contents, said = request.contents or (), list[Any]()
-    parts = [*map(_parts_of, contents)]
-    if all(parts) and all(map(_is_text, map(_set_of, chain.from_iterable(parts)))):
-        # as nearly always: no step for each of them, for they are as many as all steps before
-        texts = [*map(_text_of, chain.from_iterable(parts))]
-        said = [texts, [*map(len, parts)], [*map(_role_of, contents)]]
-    else:
-        try:
-            said = [_keep_content(each) for each in contents]
-        except (PydanticSerializationError, UnicodeError):  # half a character, or a live object
-            return dump_request(request)
-    config, settings = request.config, None
-    if config is not None:
-        settings = config.__dict__.copy()
-        if settings["tools"]:
-            settings["tools"] = [*settings["tools"]]
-    return request.__class__, request.__dict__.copy(), said, config.__class__, settings
+class Asked(NamedTuple):
+    """What a request asks."""
+
+    model: str | None
+    contents: list[types.Content]
+    config: Any
+    previous_interaction_id: str | None
 
 
-def _keep_content(content: Any) -> Any:
-    parts = content.parts
-    if parts and all(map(_is_text, map(_set_of, parts))):
-        return content.role, [*map(_text_of, parts)]
-    return _CONTENT.dump_json(content, exclude_none=True)
+class KeptConfig(NamedTuple):
+    """The settings of a request as JSON, beside the schemas in them that are classes."""
+
+    kind: type[BaseModel]
+    said: str
+    schemas: Data
 
 
-def kept_request(kept: Any) -> Data:
-    """A request that was kept: what `dump_request` would have made of it then."""
-    if isinstance(kept, dict):
-        return cast("Data", kept)
-    said: list[Any]
-    kind, fields, said, kind_of_config, settings = kept
-    if said and isinstance(said[0], list):
-        texts, counts, roles = iter(cast("list[str]", said[0])), said[1], said[2]
-        said = [(role, [*islice(texts, n)]) for role, n in zip(roles, counts, strict=True)]
-    config = settings and kind_of_config.model_construct(**settings)
-    contents: list[types.Content] = [
-        _CONTENT.validate_json(each) if isinstance(each, bytes) else _said(*each) for each in said
-    ]
-    return dump_request(kind.model_construct(**{**fields, "contents": contents, "config": config}))
+class KeptRequest(NamedTuple):
+    """A request as it was: of messages that are text alone role and texts, others as JSON."""
+
+    model: str | None
+    contents: list[bytes | tuple[str | None, ...]]
+    config: KeptConfig | None
+    previous_interaction_id: str | None
 
 
-def keep_response(response: Any) -> Any:
-    """An answer of a model as it is now."""
-    content, usage, fields = response.content, response.usage_metadata, response.__dict__
-    if (
-        content is not None
-        and content.parts
-        and len(content.parts) == 1
-        and _is_text(_set_of(content.parts[0]))
-        and all(fields[name] is None for name in response.__pydantic_fields_set__ - _PLAIN)
-    ):
-        counts = None if usage is None else (usage.__class__, usage.__dict__.copy())
-        texts = (content.parts[0].text,)
-        return response.__class__, fields.copy(), counts, content.role, texts
+def keep_request(request: LlmRequest, known: dict[Any, Any]) -> KeptRequest | Data:
+    """A request as it is now, at a fraction of the cost of its data.
+
+    Args:
+        request: The request.
+        known: What was kept before, by itself: each request repeats the messages of those before.
+    """
     try:
-        return response.model_dump_json(exclude_none=True)
-    except (PydanticSerializationError, UnicodeError):  # half a character, which Python can write
-        return json.dumps(dump_model(response))
+        return KeptRequest(
+            request.model,
+            [_keep_content(each, known) for each in request.contents or ()],
+            _keep_config(request.config, known),
+            getattr(request, "previous_interaction_id", None),
+        )
+    except Exception:  # noqa: BLE001  # a live object, half a character: whatever JSON cannot hold
+        return dump_request(request)
 
 
-def kept_response(kept: Any) -> Data:
+def _keep_content(content: types.Content, known: dict[Any, Any]) -> Any:
+    parts = content.parts
+    if parts and all(part.__pydantic_fields_set__ == _TEXT for part in parts):  # as nearly always
+        kept: Any = (content.role, *[part.text for part in parts])
+    else:
+        kept = _CONTENT.dump_json(_plain(content), exclude_none=True, warnings=False)
+    return known.setdefault(kept, kept)
+
+
+def _keep_config(config: Any, known: dict[Any, Any]) -> KeptConfig | None:
+    if config is None:
+        return None
+    given = ((name, getattr(config, name, None)) for name in _SCHEMAS)
+    schemas = {k: v for k, v in given if isinstance(v, type) or get_origin(v) is not None}
+    said = config.model_dump_json(exclude=set(schemas), exclude_none=True, warnings=False)
+    return KeptConfig(type(config), known.setdefault(said, said), schemas)
+
+
+def kept_request(kept: KeptRequest | Data) -> Data:
+    """A request that was kept: what `dump_request` would have made of it then."""
+    if not isinstance(kept, KeptRequest):
+        return kept
+    model, contents, settings, previous = kept
+    try:
+        said = [
+            _CONTENT.validate_json(each) if isinstance(each, bytes) else _said(*each)
+            for each in contents
+        ]
+        config = None
+        if settings is not None:
+            config = settings.kind.model_validate_json(settings.said)
+            config = config.model_copy(update=settings.schemas)
+        return dump_request(Asked(model, said, config, previous))
+    except Exception as error:  # noqa: BLE001  # nobody loses a recording by a request in it
+        LOG.warning("a request of model %s could not be recorded: %s", model, error)
+        return {"model": model, "error": dump_error(error)}
+
+
+def keep_response(response: LlmResponse) -> str:
+    """An answer of a model as it is now, as JSON."""
+    try:
+        content = response.content
+        if content is not None and (plain := _plain(content)) is not content:
+            response = response.model_copy(update={"content": plain})
+        return response.model_dump_json(exclude_none=True, warnings=False)
+    except Exception:  # noqa: BLE001  # half a character, which Python can write, or a live object
+        with suppress(Exception):
+            return json.dumps(dump_model(response))
+        return json.dumps(json_safe(response))
+
+
+def kept_response(kept: str) -> Data:
     """An answer that was kept, as data."""
-    if isinstance(kept, str):
-        return json.loads(kept)
-    kind, fields, counts, *said = kept
-    usage = counts and counts[0].model_construct(**counts[1])
-    made = {**fields, "content": _said(*said), "usage_metadata": usage}
-    return dump_model(kind.model_construct(**made))
+    return json.loads(kept)
 
 
-def _said(role: str | None, texts: Iterable[str]) -> types.Content:
+def _said(role: str | None, *texts: str | None) -> types.Content:
     return types.Content(role=role, parts=[types.Part(text=each) for each in texts])
 
 
-def dump_request(request: Any) -> Data:
+def dump_request(request: LlmRequest | Asked) -> Data:
     """What a request asks, in the same words in every run."""
+    said = [_plain(each) for each in request.contents or ()]
+    previous = getattr(request, "previous_interaction_id", None)
+    asked = Asked(request.model, said, request.config, previous)
     try:
-        data = request_data(request)
-    except TypeError:  # a live object in it: what can be shown of the conversation has to do
-        said = [dump_model(each) for each in request.contents or ()]
+        data = request_data(asked)
+    except Exception:  # noqa: BLE001  # a live object in it: what can be shown has to do
         config = {"system_instruction": str(getattr(request.config, "system_instruction", ""))}
-        data = {"model": request.model, "contents": said, "config": config}
+        data = {"model": request.model, "contents": json_safe(said), "config": config}
     return _told({key: value for key, value in data.items() if value is not None})
+
+
+def _plain(content: types.Content) -> types.Content:
+    """A message in which calls and results are plain data, as they are where tools are recorded."""
+    parts = content.parts or []
+    made = [_plain_part(each) for each in parts]
+    if all(map(is_, made, parts)):
+        return content
+    return content.model_copy(update={"parts": made})
+
+
+def _plain_part(part: types.Part) -> types.Part:
+    call, answer = part.function_call, part.function_response
+    if call is not None and not _is_plain(call.args):
+        made = call.model_copy(update={"args": json_safe(call.args)})
+        return part.model_copy(update={"function_call": made})
+    if answer is not None and not _is_plain(answer.response):
+        made = answer.model_copy(update={"response": dump_result(answer.response)})
+        return part.model_copy(update={"function_response": made})
+    return part
+
+
+def _is_plain(value: Any, depth: int = _MAX_DEPTH) -> bool:
+    """Whether JSON holds a value as it is."""
+    if depth == 0:
+        return False
+    if type(value) is dict:
+        rows = cast("dict[Any, Any]", value).items()
+        return all(type(key) is str and _is_plain(each, depth - 1) for key, each in rows)
+    if type(value) is list:
+        return all(_is_plain(each, depth - 1) for each in cast("list[Any]", value))
+    return json_safe(value) is value
 
 
 def _told(value: Any) -> Any:
@@ -180,23 +235,39 @@ def branch_of(ctx: Any) -> str | None:
 def state_written(ctx: Any) -> Data:
     """What a call has written to state so far."""
     actions = getattr(ctx, "actions", None) or getattr(ctx, "_event_actions", None)
-    return {} if actions is None else dict(actions.state_delta)
+    return {} if actions is None else json_safe(actions.state_delta)
 
 
 # --- what tools do -------------------------------------------------------------------------------
 
 
+def dump_result(result: Any) -> Any:
+    """What a tool returned, as models are told of it: not-a-number and infinities are None."""
+    try:
+        return to_jsonable_python(result, inf_nan_mode="null", bytes_mode="base64")
+    except (ValueError, RecursionError):  # the run refuses it
+        return json_safe(result)
+
+
 def dump_actions(actions: Any) -> Data:
     """What stands in EventActions, but for what is not set."""
     return {
-        name: dict(value) if name == "state_delta" else json_safe(value)
+        name: json_safe(value)
         for name, value in cast("Data", vars(actions)).items()
         if value not in (None, {}, [])
     }
 
 
-def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
-    """Do to state and actions what a tool has done to them."""
+def apply_effects(
+    context: Any, effects: Mapping[str, Any], calls: Mapping[str, str] | None = None
+) -> None:
+    """Do to state and actions what a tool has done to them.
+
+    Args:
+        context: The context of the call.
+        effects: What was done.
+        calls: By what identity a recorded call goes now, by that under which it is known there.
+    """
     given = {key: each for key, each in effects.items() if key != "state_delta"}
     wrote: Data = effects.get("state_delta") or {}
     for key, each in wrote.items():
@@ -205,7 +276,9 @@ def apply_effects(context: Any, effects: Mapping[str, Any]) -> None:
     for name in made.model_fields_set:
         value: Any = getattr(made, name)
         if isinstance(value, dict):
-            getattr(context.actions, name).update(value)
+            rows = cast("Data", value).items()
+            renamed = {(calls or {}).get(key, key): each for key, each in rows}
+            getattr(context.actions, name).update(renamed)
         else:
             setattr(context.actions, name, value)
 
@@ -301,8 +374,8 @@ def answers_in(session: Any) -> list[Data]:
             continue  # who goes on with the run has noted that already
         for part in (event.content.parts if event.content else None) or ():
             if (answer := part.function_response) is not None:
-                data: Data = {"id": answer.id, "name": answer.name, "response": answer.response}
-                found.append(data)
+                said = json_safe(answer.response)
+                found.append({"id": answer.id, "name": answer.name, "response": said})
     return found
 
 

@@ -113,12 +113,16 @@ class Recorder(Middleware):
 
     def new(self) -> Any:
         """What records one run; runs that a recorded tool starts are part of its call."""
-        from adk_fluent.debug import _run_recorder as made  # noqa: PLC0415  # ADK, when it is used
+        from adk_fluent.debug._run_recorder import (  # noqa: PLC0415  # ADK, when it is used
+            RunRecorder,
+            SpanRecorder,
+            is_within,
+        )
 
         self._attach()
-        if made.is_within(self):
+        if is_within(self):
             return Middleware()
-        return made.SpanRecorder(self) if self.spans else made.RunRecorder(self)
+        return SpanRecorder(self) if self.spans else RunRecorder(self)
 
     def _attach(self) -> None:
         if self.spans:

@@ -321,15 +321,17 @@ def without_content(run: Data) -> Data:
     made = {key: each for key, each in run.items() if key not in _OF_RUNS}
     if "spans" in run:
         made["spans"] = [_picked(each, _OF_SPANS) for each in run["spans"]]
-    made["tape"] = [
-        {
-            key: _BARE[key](each) if key in _BARE else each
-            for key, each in entry.items()
-            if key in _BARE or key not in _OF_ENTRIES
-        }
-        for entry in run["tape"]
-    ]
+    made["tape"] = [*map(bare_entry, run["tape"])]
     return made
+
+
+def bare_entry(entry: Data) -> Data:
+    """What is left of an entry of a run in which nothing stands that anybody has said."""
+    return {
+        key: _BARE[key](each) if key in _BARE else each
+        for key, each in entry.items()
+        if key in _BARE or key not in _OF_ENTRIES
+    }
 
 
 def _picked(data: Data, names: Iterable[str]) -> Data:

@@ -7,28 +7,42 @@ import time
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
+from adk_fluent.debug._redaction import bare_entry
 from adk_fluent.debug._run import pipeline_data
 from adk_fluent.extend import is_journal_key, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
+    from adk_fluent.debug._recorder import Recorder
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
 
 Data = dict[str, Any]
 
-#: Something that happened: when (`time.perf_counter`), within which tool call, and the function
-#: that makes an entry of a tape of the rest, none of which anybody changes.
-Note = tuple[float, "tuple[Any, int] | None", "Callable[..., Data]", tuple[Any, ...]]
+
+class Note(NamedTuple):
+    """Something that happened.
+
+    Attributes:
+        at: When (`time.perf_counter`).
+        within: The tool call it is part of, with the recorder that has it.
+        make: Makes an entry of a tape of the rest.
+        what: What it is made of, which nobody changes.
+    """
+
+    at: float
+    within: tuple[Recorder, int] | None
+    make: Callable[..., Data]
+    what: tuple[Any, ...]
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Any, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Recorder, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
 #: The model call that the code that runs is part of: who records it, and what is known of its end.
@@ -39,7 +53,7 @@ _REQUEST: Final[ContextVar[tuple[RunRecorder, Data] | None]] = ContextVar(
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Any) -> bool:
+def is_within(recorder: Recorder) -> bool:
     """Whether the code that runs is part of a tool call that a recorder has."""
     within = _WITHIN.get()
     return within is not None and within[0] is recorder
@@ -52,7 +66,7 @@ class RunRecorder(p.Middleware):
         recorder: The `Recorder` whose run it is.
 
     Attributes:
-        tape: What happened, in order, not yet data.
+        tape: What happened, in order, some of it not yet data.
         status: How the run ended.
         session_id: The session it runs in.
         spans: Its spans; None if they are not recorded.
@@ -62,17 +76,19 @@ class RunRecorder(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, recorder: Any) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self.tape: list[Note] = []
         self.status: str = ""
         self.session_id: str = ""
         self.number: int | None = None
         self._recorder = recorder
         self._streams = recorder.streams
+        self._captures = recorder.capture_content
+        self._known: dict[Any, Any] = {}
         self.spans: Spans | None = None
         self._began = 0.0
         self._count = 0
-        self._message: Any = None
+        self._message: Data | None = None
         self._head: Data | None = None
         self._root: Node | None = None
         self._error: Data | None = None
@@ -81,7 +97,9 @@ class RunRecorder(p.Middleware):
 
     def begin_run(self, call: p.RunCall, /) -> None:
         """Note what begins."""
-        self._root, self._message = call.root, call.said
+        self._root = call.root
+        if self._captures:
+            self._message = _adk.dump_content(call.said)
         self._begin(call.ctx, resumed=call.resumed)
 
     def end_run(self, status: str, error: BaseException | None, /) -> None:
@@ -92,23 +110,27 @@ class RunRecorder(p.Middleware):
         self._recorder.went_on(self)
 
     async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
-        """Keep an event; nothing of it is looked at yet but what it writes, which may change."""
+        """Keep an event; those who are given the same one may change it later."""
+        if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
+            return
         if self._head is None:
             self._begin(ctx)
-        wrote = event.raw is None or event.raw.actions.state_delta
-        self._add(_event, event, _state(event.state_delta) if wrote else {})
+        data = event.to_dict()
+        if "state_delta" in data:
+            data["state_delta"] = _state(event.state_delta)
+        self._add(_as_it_is, {"event": data})
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
-        self._add(dict, {"handed_in": path, "node": node, "partial": partial, "made": made})
+        self._add(_as_it_is, {"handed_in": path, "node": node, "partial": partial, "made": made})
 
     async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
         """Note in which order branches that run at the same time end."""
-        self._add(dict, {"branch_end": path, "node": node, "decides": decides})
+        self._add(_as_it_is, {"branch_end": path, "node": node, "decides": decides})
 
     def expired(self, node: str, path: str) -> None:
         """Note that a timeout has struck."""
-        self._add(dict, {"expired": path, "node": node})
+        self._add(_as_it_is, {"expired": path, "node": node})
 
     def _begin(self, ctx: Any, *, resumed: bool = False) -> None:
         self._began = time.perf_counter()
@@ -118,7 +140,7 @@ class RunRecorder(p.Middleware):
         if resumed:
             self._head["resumed"] = True
             self._head["answers"] = _adk.answers_in(session)
-        if self._recorder.capture_content and not self._recorder.knows(session.id):
+        if self._captures and not self._recorder.knows(session.id):
             self._head["history"] = _adk.dump_history(session, ctx.invocation_id)
         if self._recorder.capture_state:
             self._head["state"] = _state(session.state)
@@ -133,10 +155,12 @@ class RunRecorder(p.Middleware):
             self._recorder.went_on(self)
 
     def _add(self, make: Callable[..., Data], *what: Any) -> None:
-        note = (time.perf_counter(), _WITHIN.get(), make, what)
+        note = Note(time.perf_counter(), _WITHIN.get(), make, what)
+        if not self._captures:  # so that nothing of what was said is held
+            note = note._replace(make=_as_it_is, what=(bare_entry(make(*what)),))
         self.tape.append(note)
-        if self._streams and (entry := self._entry(note)):
-            self._recorder.went_on(self, entry)
+        if self._streams:
+            self._recorder.went_on(self, self._entry(note))
 
     def _number(self) -> int:
         self._count += 1
@@ -171,7 +195,7 @@ class RunRecorder(p.Middleware):
             _adk.branch_of(call.ctx),
             request.model or getattr(call.model, "model", ""),
             call.stream,
-            _adk.keep_request(request),
+            _adk.keep_request(request, self._known) if self._captures else {},
         )
 
         heard = call
@@ -183,7 +207,7 @@ class RunRecorder(p.Middleware):
 
             heard = replace(call, sink=p.Sink(forward, call.emitted))
         before = _adk.state_written(call.ctx)
-        kept: list[Any] | None = None
+        kept: list[str] | None = None
         try:
             reply = await next(heard)
             end.update(_is_late())
@@ -201,10 +225,12 @@ class RunRecorder(p.Middleware):
     async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Keep what an agent elsewhere is asked, and the events that come of it."""
         number = self._number()
-        self._add(dict, {"remote_call": number, **_place(call), "args": call.asked})
+        self._add(_as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
 
         async def forward(event: Any) -> None:
-            self._add(dict, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)})
+            self._add(
+                _as_it_is, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)}
+            )
             await call.emit(event)
 
         with self._ending({"reply_of": number}) as end:
@@ -217,12 +243,12 @@ class RunRecorder(p.Middleware):
         number = self._number()
         before = _adk.dump_actions(call.ctx.actions)
         asked = {"tool": call.name, "call_id": call.call_id, "args": json_safe(call.args)}
-        self._add(dict, {"tool_call": number, **_place(call), **asked})
+        self._add(_as_it_is, {"tool_call": number, **_place(call), **asked})
         token = _WITHIN.set((self._recorder, number))
         with self._ending({"result_of": number}) as end:
             try:
                 result = await next(call)
-                end |= {**_is_late(), "result": json_safe(result)}
+                end |= {**_is_late(), "result": _adk.dump_result(result)}
                 return result
             finally:
                 _WITHIN.reset(token)
@@ -241,30 +267,26 @@ class RunRecorder(p.Middleware):
             _note_error(end, error)
             raise
         finally:
-            self._add(dict, end)
+            self._add(_as_it_is, end)
 
     # --- as data -------------------------------------------------------------------------------
 
     def data(self) -> Data:
         """The run as it stands in a file, nothing taken out yet."""
-        return {**self.known(), "tape": [*filter(None, map(self._entry, self.tape))]}
+        return {**self.known(), "tape": [*map(self._entry, self.tape)]}
 
     def _entry(self, note: Note) -> Data:
-        """What happened as an entry of a tape, the time first; empty if it is none."""
-        when, within, make, what = note
-        made: Data = {"t": round((when - self._began) * 1000, 3)}
-        entry = make(*what)
-        if not entry:
-            return entry
+        """What happened as an entry of a tape, the time first."""
+        entry = note.make(*note.what)
+        made: Data = {"t": round((note.at - self._began) * 1000, 3)}
         made |= {key: each for key, each in entry.items() if each is not None or key == "result"}
-        if within is not None and within[0] is self._recorder:
-            made["within"] = within[1]
+        if note.within is not None and note.within[0] is self._recorder:
+            made["within"] = note.within[1]
         return made
 
     def known(self) -> Data:
         """What is known of the run beside what has happened in it, which is left out."""
-        said = {"message": _adk.dump_content(self._message)}
-        made: Data = {**said, **(self._head or {}), "status": self.status}
+        made: Data = {"message": self._message, **(self._head or {}), "status": self.status}
         if self._error is not None:
             made["error"] = self._error
         if self._root is not None:
@@ -284,24 +306,27 @@ class SpanRecorder(RunRecorder):
             return await next(call)
 
 
-def _event(event: p.AgentEvent, wrote: Data) -> Data:
-    if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
-        return {}
-    return {"event": replace(event, state_delta=wrote, raw=None).to_dict()}
+def _as_it_is(entry: Data) -> Data:
+    return entry
 
 
 def _model_call(  # noqa: PLR0917  # it is called with what was noted
-    number: int, agent: str, branch: str | None, model: str, stream: bool, kept: Any
+    number: int,
+    agent: str,
+    branch: str | None,
+    model: str,
+    stream: bool,
+    kept: _adk.KeptRequest | Data,
 ) -> Data:
     made: Data = {"model_call": number, "agent": agent, "branch": branch or None, "model": model}
     return {**made, "stream": stream, "request": _adk.kept_request(kept)}
 
 
-def _fragment(number: int, late: Data, kept: Any) -> Data:
+def _fragment(number: int, late: Data, kept: str) -> Data:
     return {"chunk_of": number, **late, "response": _adk.kept_response(kept)}
 
 
-def _reply(number: int, end: Data, kept: list[Any] | None) -> Data:
+def _reply(number: int, end: Data, kept: list[str] | None) -> Data:
     said = {} if kept is None else {"responses": [_adk.kept_response(each) for each in kept]}
     return {"reply_of": number, **said, **end}
 

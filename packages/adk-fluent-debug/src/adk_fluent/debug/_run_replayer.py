@@ -17,6 +17,7 @@ from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from adk_fluent.debug._replayer import ReplayerBackend
     from adk_fluent.debug._run import Taped
     from adk_fluent.debug._tape import Tape
 
@@ -40,7 +41,7 @@ class RunReplayer(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, backend: Any) -> None:
+    def __init__(self, backend: ReplayerBackend) -> None:
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
@@ -185,7 +186,9 @@ class RunReplayer(p.Middleware):
         try:
             end = await self._ending(tape, taped)
         finally:
-            _adk.apply_effects(call.ctx, end.get("effects", {}))
+            known, now = taped.entry.get("call_id"), call.call_id
+            calls = {known: now} if known and now else {}
+            _adk.apply_effects(call.ctx, end.get("effects", {}), calls)
         return end.get("result")
 
     async def _run_live(self, tape: Tape, taped: Taped, call: p.ToolCall, next: p.NextTool) -> Any:

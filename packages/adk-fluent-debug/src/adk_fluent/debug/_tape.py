@@ -210,9 +210,8 @@ class Turnstile:
 
         timer = loop.call_later(patience or self._patience, look, self._at)
         try:
-            await (
-                future
-            )  # and nothing more: each turn of the loop more is one that was not recorded
+            # and nothing more: each turn of the loop more is one that was not recorded
+            await future
         finally:
             timer.cancel()
             if future in waiting:

@@ -71,8 +71,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     return result
 
 
-def _opened(item: pytest.Item, mark: pytest.Mark) -> tuple[Any, Callable[[], object]]:
-    """What records or replays a marked test, and what is done when it has passed."""
+def _opened(item: pytest.Item, mark: pytest.Mark) -> tuple[Any, Callable[[], None] | None]:
+    """What records or replays a marked test, and what is done when it has passed, if anything.
+
+    Raises:
+        UsageError: The mark is wrong.
+        RecordingFileError: The file cannot be read.
+    """
     from adk_fluent.debug import Recorder, ReplayerBackend  # noqa: PLC0415  # few tests need it
     from adk_fluent.errors import UsageError  # noqa: PLC0415  # the same
 
@@ -80,22 +85,37 @@ def _opened(item: pytest.Item, mark: pytest.Mark) -> tuple[Any, Callable[[], obj
     mode, allowed = options.pop("mode"), options.pop("allow_unused")
     mode = item.config.getoption("--record-mode") or mode
     if len(mark.args) != 1 or not isinstance(mark.args[0], str | Path):
-        what, how = "takes the path of one file", '@pytest.mark.recording("recordings/order.json")'
-    elif mode not in _MODES:
-        what, how = f"has no mode {mode!r}", f"one of {', '.join(_MODES)}"
-    elif unknown := options.keys() - {"tools", "redact"}:
-        what, how = f"takes no {min(unknown)!r}", _MARK
-    else:
-        file = item.path.parent / mark.args[0]
-        if mode == "rewrite" or (mode != "none" and not file.exists()):
-            recorder = Recorder(redact=options.get("redact"))
-            return recorder, partial(recorder.save, file)
-        backend = ReplayerBackend(file, "live_then_record" if mode == "new" else "error", **options)
-        if mode == "new":
-            return backend, lambda: backend.missed and backend.recorded.save(file)
-        return backend, (lambda: None) if allowed else backend.check_unused
-    raise UsageError(f"the mark `recording` {what}", node=item.name, help=how)
+        raise UsageError(
+            "the mark `recording` takes the path of one file",
+            node=item.name,
+            help='@pytest.mark.recording("recordings/order.json")',
+        )
+    if mode not in _MODES:
+        raise UsageError(
+            f"the mark `recording` has no mode {mode!r}",
+            node=item.name,
+            help=f"one of {', '.join(_MODES)}",
+        )
+    if unknown := options.keys() - {"tools", "redact"}:
+        raise UsageError(
+            f"the mark `recording` takes no {min(unknown)!r}", node=item.name, help=_MARK
+        )
+    file = item.path.parent / mark.args[0]
+    if mode == "rewrite" or (mode != "none" and not file.exists()):
+        recorder = Recorder(redact=options.get("redact"))
+        return recorder, partial(recorder.save, file)
+    if mode != "new":
+        backend = ReplayerBackend(file, **options)
+        return backend, None if allowed else backend.check_unused
+
+    backend = ReplayerBackend(file, "live_then_record", **options)
+
+    def save_what_is_new() -> None:
+        if backend.missed:
+            backend.recorded.save(file)
+
+    return backend, save_what_is_new
 
 
 #: What is done when a test has passed, or what is wrong with its mark or file.
-_AFTER: Final = pytest.StashKey["Exception | Callable[[], object]"]()
+_AFTER: Final = pytest.StashKey["Exception | Callable[[], None] | None"]()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.sessions.state import State
 
 from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes, enclosed
-from adk_fluent.backends.adk._session._events import read, unread
+from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.backends.adk._session._facts import text
 from adk_fluent.backends.adk._session._patching import patch
 from adk_fluent.backends.adk._session._stamps import stamp_of
@@ -102,11 +102,9 @@ class AdkAround:
 
     async def seen(self, event: Event) -> Event:
         """An event as the middlewares let it be."""
-        chain, made = self._chain, unread(event)
+        chain, made = self._chain, to_agent_event(event)
         stack = chain.watching(made.node, made.author) if chain.has_parts else chain.own
         said = await stack.after("on_event", self._ctx, made)
-        if said is not None or event.actions.state_delta:  # of which some is not stored
-            read(made)
         if said is not None:
             patch(event, said)
         return event

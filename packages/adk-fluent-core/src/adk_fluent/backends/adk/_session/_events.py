@@ -89,55 +89,7 @@ def to_agent_event(event: Event) -> AgentEvent:
     Args:
         event: ADK's event.
     """
-    made = object.__new__(AgentEvent)
-    _fill(made, event)
-    return made
-
-
-class _Unread(AgentEvent):
-    """An event that nobody has looked at; whoever does finds what `to_agent_event` gives."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        """The value of a field that is not there yet."""
-        return getattr(read(self), name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(read(self), name, value)
-
-    def __eq__(self, other: object) -> bool:
-        return read(self) == other
-
-    __hash__ = None  # as that of every event
-
-    def __repr__(self) -> str:
-        return repr(read(self))
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return read(self).__reduce_ex__(protocol)
-
-
-def unread(event: Event) -> AgentEvent:
-    """The same as `to_agent_event`, converted when somebody looks at it.
-
-    Whoever changes ADK's event calls `read` before.
-    """
-    made = object.__new__(_Unread)
-    object.__setattr__(made, "raw", event)
-    return made
-
-
-def read(made: AgentEvent) -> AgentEvent:
-    """Convert an event that was made by `unread`, if nobody has looked at it before."""
-    if type(made) is _Unread:
-        object.__setattr__(made, "__class__", AgentEvent)
-        _fill(made, made.raw)
-    return made
-
-
-def _fill(made: AgentEvent, event: Event) -> None:
-    made.__init__(
+    made = AgentEvent(
         event.author,
         state_delta={},  # spelt out: default factories take a third of the time of all this
         artifact_delta={},
@@ -175,6 +127,7 @@ def _fill(made: AgentEvent, event: Event) -> None:
         made.metadata["node_path"] = where.path
         if where.output_for:
             made.metadata["output_for"] = list(where.output_for)
+    return made
 
 
 def _read_parts(made: AgentEvent, parts: list[types.Part], waits: Container[str]) -> None:
