@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._report._figures import ReportFigures
 
-_PACKAGE, _TEMPLATE = "adk_fluent.eval._report", "report.html.j2"
-_LONG, _SHORT = 20_000, 200  # characters of a text, with and without room
+_PACKAGE: Final = "adk_fluent.eval._report"
+_TEMPLATE: Final = "report.html.j2"
+_LONG: Final = 20_000  # characters of a text
+_SHORT: Final = 200  # and without room
 _ROOM: Final = 40_000_000  # characters of transcripts in a page
 _ROOM_OF_RUN: Final = 1_000_000
 _ITEMS: Final = 200  # of a list

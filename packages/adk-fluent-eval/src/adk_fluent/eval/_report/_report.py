@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
 from adk_fluent.eval._files._source import Source
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_LISTED, _LINE = 10, 300  # outcomes that an error lists, and characters of each
+_LISTED: Final = 10  # outcomes that an error lists
+_LINE: Final = 300  # characters of each
 
 
 class FluentEvalReport(ReportFigures):
