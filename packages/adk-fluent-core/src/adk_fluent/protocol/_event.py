@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.protocol._json import json_safe
 from adk_fluent.protocol._pending import Pending
-from adk_fluent.protocol._usage import Usage
+from adk_fluent.protocol._usage import Usage, counts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,11 +137,12 @@ class AgentEvent:
     def to_dict(self) -> dict[str, Any]:
         """The event as JSON data, `raw` and whatever is at its default left out."""
         out: dict[str, Any] = {"author": self.author}
-        for name, default in _DEFAULTS.items():
-            value = getattr(self, name)
+        for (name, default), value in zip(_DEFAULTS.items(), _values_of(self), strict=True):
+            if value is default:  # as most are
+                continue
             # an output may be anything, and some objects cannot be compared
-            if value is not None if default is None else value != default:
-                out[name] = json_safe(value)
+            if default is None or value != default:
+                out[name] = counts_of(value) if name == "usage" else json_safe(value)
         return out
 
     @classmethod
@@ -178,3 +180,4 @@ _DEFAULTS = {
     for f in fields(AgentEvent)
     if f.name not in {"author", "raw"}
 }
+_values_of = attrgetter(*_DEFAULTS)

@@ -59,7 +59,9 @@ def _number(value: float, _: int) -> Any:
 
 def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
     return {
-        key if key.__class__ is str else _key(key): json_safe(each, depth)
+        key if key.__class__ is str else _key(key): each
+        if each.__class__ is str
+        else json_safe(each, depth)
         for key, each in value.items()
     }
 

@@ -101,6 +101,11 @@ class Usage:
 _FIELDS = tuple(f.name for f in fields(Usage))
 
 
+def counts_of(usage: Usage) -> dict[str, int]:
+    """Tokens by the names of the fields."""
+    return {name: getattr(usage, name) for name in _FIELDS}
+
+
 def _of_modality(details: Iterable[Any] | None, modality: str) -> int:
     if not details:
         return 0

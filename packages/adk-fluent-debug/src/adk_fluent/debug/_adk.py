@@ -112,10 +112,10 @@ def keep_request(request: LlmRequest, known: dict[Any, Any]) -> KeptRequest | Da
 
 
 def _keep_content(content: types.Content, known: dict[Any, Any]) -> Any:
-    parts = content.parts
-    if parts and all(part.__pydantic_fields_set__ == _TEXT for part in parts):  # as nearly always
-        kept: Any = (content.role, *[part.text for part in parts])
-    else:
+    parts = content.parts or ()
+    texts = [each.text for each in parts if each.__pydantic_fields_set__ == _TEXT]
+    kept: Any = (content.role, *texts)
+    if not texts or len(texts) < len(parts):  # other than text, as seldom
         kept = _CONTENT.dump_json(_plain(content), exclude_none=True, warnings=False)
     return known.setdefault(kept, kept)
 
@@ -123,8 +123,11 @@ def _keep_content(content: types.Content, known: dict[Any, Any]) -> Any:
 def _keep_config(config: Any, known: dict[Any, Any]) -> KeptConfig | None:
     if config is None:
         return None
-    given = ((name, getattr(config, name, None)) for name in _SCHEMAS)
-    schemas = {k: v for k, v in given if isinstance(v, type) or get_origin(v) is not None}
+    schemas: Data = {}
+    for name in _SCHEMAS:
+        schema = getattr(config, name, None)
+        if schema is not None and (isinstance(schema, type) or get_origin(schema) is not None):
+            schemas[name] = schema
     said = config.model_dump_json(exclude=set(schemas), exclude_none=True, warnings=False)
     return KeptConfig(type(config), known.setdefault(said, said), schemas)
 
