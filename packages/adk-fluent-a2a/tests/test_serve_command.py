@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import signal
@@ -17,8 +16,6 @@ import pytest
 from serve_kit import rpc, said
 
 from adk_fluent.cli import main
-from adk_fluent.errors import RemoteError
-from adk_fluent.serve._logs import log_failure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,20 +118,3 @@ def test_a_card_says_where_grpc_is_beside_the_rest(
     with pytest.raises(SystemExit):
         main(["serve", "desk_of_grpc.py:desk", "--grpc-endpoint", "https://a.example"])
     assert "give --endpoint, too" in capsys.readouterr().err
-
-
-def test_an_error_that_says_all_is_logged_as_a_line_and_a_bug_with_its_traceback(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    coded = RemoteError("the bank is away", node="pay", help="try again")
-    for error in (coded, ValueError("a bug")):
-        log_failure("a task failed", error)
-    line, bug = caplog.records
-    told = f"a task failed: RemoteError [{RemoteError.code}]: the bank is away (node 'pay'"
-    assert line.getMessage().startswith(told)
-    assert (line.exc_info, bug.getMessage()) == (None, "a task failed")
-    assert bug.exc_info is not None
-    caplog.clear()
-    with caplog.at_level(logging.DEBUG, "adk_fluent"):
-        log_failure("a task failed", coded)
-    assert caplog.records[0].exc_info is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import BaseModel, Field
 
 from adk_fluent.errors import DataFileError, UsageError
 from adk_fluent.extend import DataFile, to_yaml_text
@@ -20,11 +21,18 @@ if TYPE_CHECKING:
         ("a.yaml", "a: 1\na: 2", 2, "duplicate key 'a'"),
         ("a.yaml", "1: 2", 1, "a key must be a text"),
         ("a.yaml", "a:\n\t- b", 2, "spaces, not tabs"),
-        ("a.yaml", "!!python/object:os.system {}", 1, "invalid YAML"),
+        ("a.yaml", "!!python/object:os.system {}", 1, "nothing for the tag !!python/object"),
         ("a.yaml", "[" * 5000, None, "nested too deeply"),
+        ("a.yaml", "a:\n- ? [b]\n  : c", 2, "a key must be a text: a sequence"),
+        ("a.yaml", "a:\n- !!int ''", 2, "'' is no int of JSON"),
+        ("a.yaml", "a:\n- !!bool foo", 2, "'foo' is no bool of JSON"),
+        ("a.yaml", "a:\n- !!timestamp 2020-01-01", 2, "nothing for the tag !!timestamp"),
+        ("a.yaml", "a:\n- !!binary aGk=", 2, "nothing for the tag !!binary"),
+        ("a.yaml", "a:\n- -.inf", 2, "'-.inf' is no float of JSON"),
         ("a.json", '{\n"a": }', 2, "invalid JSON"),
         ("a.json", '{"a": 1, "a": 2}', None, "duplicate key 'a'"),
         ("a.json", '{"a": NaN}', None, "NaN is not JSON"),
+        ("a.json", '{"a": -1e999}', None, "-1e999 is too large"),
         ("a.json", "", 1, "an empty file"),
     ],
 )
@@ -59,6 +67,47 @@ def test_an_error_names_the_line_and_the_field(tmp_path: Path, name: str) -> Non
     assert file.validated(dict[str, bytes], {"a": "b"}) == {"a": b"b"}
 
 
+def test_an_error_keeps_its_text_and_names_every_key(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"rates": {\n"a-b": "x",\n"n": [{}]}}', "utf-8")
+    file, value = DataFile.read_json(path)
+    with pytest.raises(DataFileError, match=r"^rates\['a: b'\] is below 0"), file.naming(()):
+        raise UsageError("rates['a: b'] is below 0")
+    with pytest.raises(DataFileError, match=r"^no\n"), file.naming(()):
+        raise UsageError("""row "it's: a": no""")
+    with pytest.raises(DataFileError) as caught:
+        file.validated(dict[str, dict[str, int | list[int]]], value)
+    assert (caught.value.line, caught.value.field) == (2, "rates['a-b']")
+    with pytest.raises(DataFileError) as caught:  # a step of a union is no key
+        file.validated(dict[str, int | list[int]], {"n": ["x"]}, ("rates",))
+    assert (caught.value.line, caught.value.field) == (3, "rates.n")
+
+    class Row(BaseModel):
+        key: int = Field(alias="the key")
+
+    with pytest.raises(DataFileError) as caught:
+        file.validated(list[Row], value["rates"]["n"], ("rates", "n"))
+    assert (caught.value.line, caught.value.field) == (3, "rates.n[0]['the key']")
+
+
+@pytest.mark.parametrize("schema", ["abc", None, 1.0, -1, 0, True])
+def test_a_schema_is_a_whole_number(schema: object) -> None:
+    with pytest.raises(DataFileError, match="whole number from 1 on"):
+        DataFile("a.json").check_schema((), schema, 1)
+
+
+@pytest.mark.parametrize("value", [{"a": b"x"}, {"a": {1}}, [float("nan")]])
+def test_what_json_has_not_is_no_data(value: Any) -> None:
+    with pytest.raises(DataFileError, match="JSON has no such value"):
+        DataFile("a.yaml").validated(object, value)
+
+
+def test_duplicate_keys_are_looked_for_once_in_a_mapping(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("b: &b {a: 1}\nx: {y: {z: &m {<<: *b, a: 2}}}\ntop: {<<: *m}\n", "utf-8")
+    assert DataFile.read_yaml(path)[1]["top"] == {"a": 2}
+
+
 def test_a_file_is_replaced_when_all_of_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +126,6 @@ def test_a_file_is_replaced_when_all_of_it_is_written(
 
 
 def test_yaml_is_read_as_it_was_written(tmp_path: Path) -> None:
-    data = {"b": ["x\r\ny\x85z\u2028\ufeff", "2026-01-01", None, 1.5], "a": {"k": True}}
+    data = {"b": ["x\r\ny\x85z\u2028\ufeff", "2026-01-01", "=", None, 1.5], "a": {"k": True}}
     DataFile.write(tmp_path / "a.yaml", [to_yaml_text(data)])
     assert DataFile.read_yaml(tmp_path / "a.yaml")[1] == data

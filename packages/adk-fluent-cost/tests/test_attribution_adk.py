@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
+import weakref
 from contextlib import aclosing
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +27,17 @@ from adk_fluent.cost import (
     CostRecord,
     CostReport,
     Money,
+    PriceBooks,
     PriceError,
+    PriceTable,
     Unknown,
     cost_attribution,
     cost_of,
 )
+from adk_fluent.cost._report import text_of
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import MiddlewareRef
-from adk_fluent.protocol import ModelReply, RunResult, Usage
+from adk_fluent.protocol import ModelReply, RunResult, Sink, Usage
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -171,6 +177,45 @@ async def test_a_stream_that_is_cut_off_costs_what_it_reported(metrics: Measured
     assert not report.records[0].estimated
 
 
+class OwnSink:
+    """Looks at fragments through a sink of its own."""
+
+    async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
+        return await next(replace(call, sink=Sink(call.emit, call.emitted)))
+
+
+class Keeps:
+    """Has a sink that is its own, and notes who stands in it."""
+
+    def __init__(self) -> None:
+        self.found: list[bool] = []
+
+    async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
+        sink = Sink(call.emit, call.emitted)
+        before = sink.forward
+        try:
+            return await next(replace(call, sink=sink))
+        finally:
+            self.found.append(sink.forward is before)
+
+
+@pytest.mark.parametrize("between", [False, True])
+async def test_fragments_are_counted_once_and_sinks_left_as_they_are(between: bool) -> None:
+    report, budget = CostReport(), Budget(5, prices=PRICES)
+    model = small(reply(chunks=["word " * 40, "more"], pause=30))
+    agent = Agent("clerk", model)
+    keeps, costs = Keeps(), priced(on_record=report.add)
+    for each in (keeps, costs, *([OwnSink()] if between else []), budget, OwnSink()):
+        agent = agent.middleware(each)
+    async with aclosing(agent.stream("hi", config=SSE)) as events:
+        async for _ in events:
+            break
+    assert keeps.found == [True]
+    (record,) = report.records
+    assert record.estimated
+    assert record.usage.output in (50, 51)  # the second may be on its way
+
+
 async def test_a_stream_that_breaks_off_is_estimated(metrics: Measured) -> None:
     report = CostReport()
     broken = small(reply(chunks=["word " * 40], raises=ConnectionError("gone")))
@@ -261,6 +306,68 @@ async def test_what_is_told_and_fails_loses_no_answer(caplog: pytest.LogCaptureF
     reasons = [str(each.cost) for each in cost_of(result).records]
     assert "the price book Broken gives 0.01" in reasons[0]
     assert "the price book Broken raised ZeroDivisionError" in reasons[1]
+
+
+class Half(PriceBooks):  # noqa: PLW1641  # that is the point
+    """Takes half of what the books say, and is equal to books of the same name: has no hash."""
+
+    name = "half"
+
+    def quote(self, model: str, usage: Usage, at: Any, *, tier: str | None = None) -> Any:
+        made = super().quote(model, usage, at, tier=tier)
+        assert isinstance(made.money, Money)
+        return made._replace(money=Money(made.money.usd / 2))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Half) and self.name == other.name
+
+
+class HalfTable(PriceTable):
+    """A table that takes half."""
+
+    def price(self, model: str, usage: Usage, at: Any, *, tier: str | None = None) -> Any:
+        made = super().price(model, usage, at, tier=tier)
+        return Money(made.usd / 2) if isinstance(made, Money) else made
+
+
+async def test_books_of_a_class_of_ones_own_are_asked_each_time() -> None:
+    for books in (Half([PriceTable(PRICES)]), PriceBooks([HalfTable(PRICES)])):
+        costs = cost_attribution(prices=books)
+        result = await Agent("clerk", small(said(), said())).middleware(costs).run("hi")
+        assert (result.text, cost_of(result).total) == ("ok", Money.of("0.001"))
+
+
+async def test_what_is_known_of_prices_goes_with_the_middleware() -> None:
+    table = PriceTable(PRICES)
+    books = PriceBooks([table])
+    held = weakref.ref(table)
+    costs = cost_attribution(prices=books)
+    await Agent("clerk", small(said())).middleware(costs).run("hi")
+    del table, books, costs
+    gc.collect()
+    assert held() is None
+
+
+async def test_requests_of_many_places_look_a_price_up_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    of_day = PriceBooks.of_day
+
+    def noted(self: PriceBooks, model: str, day: Any, tier: str | None) -> Any:
+        asked.append(model)
+        return of_day(self, model, day, tier)
+
+    monkeypatch.setattr(PriceBooks, "of_day", noted)
+    monkeypatch.setattr("adk_fluent.cost._attribution._MOST", 1)  # models to keep
+    costs = priced()
+    for _ in range(2):
+        agents = [Agent(f"a{n}", small(said())) for n in range(3)]
+        result = await FanOut(*agents).middleware(costs).run("hi")
+        assert {each.agent for each in cost_of(result).records} == {"a0", "a1", "a2"}
+    assert asked == ["small"]
+    await (Agent("b", large(said())) >> Agent("c", small(said()))).middleware(costs).run("hi")
+    assert asked == ["small", "large", "small"]
 
 
 async def test_the_model_that_answered_decides(metrics: Measured) -> None:
@@ -383,6 +490,53 @@ async def test_an_answer_that_is_given_again_keeps_the_costs_of_each_call_apart(
         pipeline = FanOut(Agent("a", model), Agent("b", model)) >> Agent("c", model)
 
 
+async def test_an_answer_that_somebody_holds_is_left_as_it_is() -> None:
+    class Holds(ScriptedModel):
+        async def generate_content_async(
+            self, llm_request: Any, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            async for each in ScriptedModel.generate_content_async(self, llm_request, stream):
+                held.append(each)
+                yield each
+
+    held: list[Any] = []
+    made: Any = Holds
+    result = await Agent("a", made(said(), model="small")).middleware(priced()).run("hi")
+    assert cost_of(result).total == Money.of("0.002")
+    assert [each.custom_metadata for each in held] == [None]
+
+
+async def test_requests_are_freed_at_once() -> None:
+    class Seen(ScriptedModel):
+        async def generate_content_async(
+            self, llm_request: Any, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            requests.append(weakref.ref(llm_request))
+            async for each in ScriptedModel.generate_content_async(self, llm_request, stream):
+                yield each
+
+    requests: list[weakref.ref[Any]] = []
+    made: Any = Seen
+    pipeline = Agent("a", made(said(), model="small")) >> Agent("b", made(said(), model="small"))
+    pipeline = pipeline.middleware(Budget(5, prices=PRICES)).middleware(priced())
+    gc.collect()
+    gc.disable()
+    try:
+        await pipeline.run("hi")
+        assert [each() for each in requests] == [None, None]
+    finally:
+        gc.enable()
+
+
+async def test_one_object_in_two_places_tells_of_each_charge_once() -> None:
+    report = CostReport()
+    costs = priced(on_record=report.add)
+    other = priced(on_record=report.add)
+    agent = Agent("clerk", small(said())).middleware(costs).middleware(other)
+    result = await agent.run("hi", middleware=[costs])
+    assert report.total == cost_of(result).total == Money.of("0.002")
+
+
 async def test_several_of_them_charge_once(metrics: Measured) -> None:
     clerk = Agent("clerk", small(said())).middleware(priced())
     result = await (clerk >> Agent("b", small(said()))).middleware(priced()).run("hi")
@@ -434,6 +588,7 @@ async def test_records_survive_the_session_and_json() -> None:
 
 def test_a_record_is_written_without_what_is_at_its_default() -> None:
     least = CostRecord(agent="a", model="m", served="m")
+    assert not hasattr(least, "__dict__")
     assert least.to_dict() == {"agent": "a", "model": "m", "usage": {}, "usd": "0"}
     full = CostRecord(
         agent='Ann "A"',
@@ -451,6 +606,9 @@ def test_a_record_is_written_without_what_is_at_its_default() -> None:
     )
     assert CostRecord.from_dict(full.to_dict()) == full
     assert full.to_dict()["usage"] == {"prompt": 1, "output": 2, "image_output": 1}
+    half = CostRecord(agent="a", model="m", served="m", cost=Unknown("half a character: \ud83d"))
+    for each in (least, full, half):
+        assert json.loads(text_of([each, each])) == [each.to_dict()] * 2
 
 
 async def test_without_the_middleware_events_are_priced_by_what_they_report() -> None:

@@ -19,7 +19,8 @@ from adk_fluent.cost import (
 )
 from adk_fluent.cost._prices._books import price_books
 from adk_fluent.cost._prices._ids import model_id
-from adk_fluent.cost._prices._table import ROWS
+from adk_fluent.cost._prices._table import CHECKED, ROWS
+from adk_fluent.cost._requests import Spent, quoted
 from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
@@ -98,6 +99,30 @@ def test_a_price_holds_from_its_first_day() -> None:
 def test_gemma_is_free_and_an_unknown_model_is_not() -> None:
     assert usd(BuiltInPrices(), "gemma-3-27b-it", prompt=MILLION) == 0
     assert BuiltInPrices().price("llama-9", Usage(prompt=1), AT) == Unknown("no price of 'llama-9'")
+
+
+@pytest.mark.parametrize(
+    "name", ["openai/scripted", "models/scripted", "scripted-001", " scripted"]
+)
+def test_only_the_stand_in_itself_is_free(name: str) -> None:
+    assert isinstance(BuiltInPrices().price(name, Usage(prompt=1), AT), Unknown)
+    for tier in (None, "off-peak"):
+        assert BuiltInPrices().price("scripted", Usage(prompt=1), AT, tier=tier) == Money()
+
+
+def test_the_built_in_table_is_no_table_of_ones_own() -> None:
+    assert BuiltInPrices.source == BuiltInPrices().source == f"built-in {CHECKED}"
+    assert repr(BuiltInPrices()) == f"BuiltInPrices({CHECKED})"
+    assert not hasattr(BuiltInPrices, "from_yaml")
+    assert not hasattr(PriceTable, "row")
+
+
+def test_an_unknown_price_says_why_by_the_name_that_was_written() -> None:
+    model = "openai/our-model"
+    why = f"no price of {model!r}: the table has Google's models only"
+    assert BuiltInPrices().price(model, Usage(prompt=1), AT) == Unknown(why)
+    spent = Spent(Usage(prompt=1), served="our-model-2026-01")
+    assert quoted(PriceBooks([BuiltInPrices()]), model, spent, AT).money == Unknown(why)
 
 
 def test_the_table_agrees_with_genai_prices() -> None:

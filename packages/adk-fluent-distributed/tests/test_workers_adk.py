@@ -17,9 +17,11 @@ from adk_fluent.distributed import (
     DistributedRunError,
     EngineError,
     SegmentCall,
+    _runtime,
     split,
 )
 from adk_fluent.distributed._database import Address, Database
+from adk_fluent.distributed._runtime import Runtime
 from adk_fluent.distributed._station_adk import Station, stores
 from adk_fluent.distributed._workers import Workers
 from adk_fluent.extend import this_process
@@ -291,3 +293,30 @@ async def test_a_call_in_the_queue_of_another_version_goes_back(
             assert db.execute(found).scalar_one() == own
         assert (await engine.status("r")).status == "running"
     calls.dispose()
+
+
+async def test_a_bug_in_a_workers_watch_is_logged_once_with_its_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks: list[Exception] = []
+    errors = {2: OSError("the disk is full"), 3: KeyError("row"), 4: KeyError("row")}
+
+    def look(_: Runtime) -> None:
+        looks.append(errors.get(len(looks) + 1, ValueError()))
+        if len(looks) in errors:
+            raise looks[-1]
+
+    monkeypatch.setattr(Runtime, "_end_cancelled", look)
+    monkeypatch.setattr(_runtime, "_WATCH", 0.01)
+    pipeline = Agent("a").mock("A")
+    async with DbosEngine(f"sqlite:///{tmp_path / 'e.db'}", poll_seconds=0.02) as engine:
+        engine.register(pipeline)
+        serving = asyncio.create_task(engine.serve())
+        async with asyncio.timeout(SECONDS):
+            while len(looks) < 5:  # noqa: ASYNC110  # of a thread
+                await asyncio.sleep(0.01)
+        serving.cancel()
+        await asyncio.wait([serving])
+    told = [each for each in caplog.records if "look after its database" in each.msg]
+    assert [bool(each.exc_info) for each in told] == [False, True]
+    assert "KeyError: 'row'" in told[1].getMessage()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,7 @@ def test_a_matrix_runs_every_model_in_place_of_the_pipelines() -> None:
         matrix = asyncio.run(suite.matrix([bad, good]))
         assert list(matrix) == ["bad", "good"]
         assert [each.pass_rate for each in matrix.values()] == [0.5, 1.0]
-        assert matrix.differing == {"a": ["good"]}
+        assert (matrix.best, matrix.differing) == ("good", {"a": ["good"]})
         assert "every model was replaced by good" in matrix["good"].notes
         table = matrix.to_markdown()
         assert "| bad   | 50%" in table
@@ -206,6 +207,31 @@ def test_a_journal_resumes_what_is_done(tmp_path: Path) -> None:
     suite.pipeline = desk(answer=counted).instruct("Be kind.")
     suite.run_sync(journal=journal)
     assert {each for each in asked if each.startswith("order")} == {f"order {n}" for n in range(5)}
+
+
+def mocks(second: Exception) -> dict[str, Any]:
+    return {"look_up": [{"status": "on its way"}, second]}
+
+
+@pytest.mark.parametrize(
+    ("field", "kept", "changed"),
+    [
+        ("expected_response_contains", re.compile("way"), re.compile("lost")),
+        ("mock_tool_outputs", mocks(KeyError("a")), mocks(KeyError("b"))),
+    ],
+)
+def test_a_journal_has_no_verdict_of_a_changed_case(
+    tmp_path: Path, field: str, kept: Any, changed: Any
+) -> None:
+    def outcome(value: Any) -> Any:
+        fields: dict[str, Any] = {field: value}
+        case = FluentCase("order 1", ["look_up"], id="a", **fields)
+        return FluentEvalSuite("s", desk(), [case]).run_sync(journal=tmp_path / "j").outcomes[0]
+
+    first = outcome(kept)
+    assert first.status is not Status.ERROR, first.reasons
+    assert outcome(kept).session_id == first.session_id
+    assert outcome(changed).session_id != first.session_id
 
 
 def test_a_journal_that_cannot_be_used_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import copy
 import re
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +24,7 @@ from adk_fluent.eval import (
     ToolCall,
     Turn,
 )
+from adk_fluent.eval._digest import digest_of
 
 HERE = Path(__file__).name
 
@@ -146,3 +150,41 @@ def test_a_judge_asks_for_what_there_is(fn: Any, what: str) -> None:
 def test_a_gate_takes_figures_that_can_be_met(fields: Any) -> None:
     with pytest.raises(EvalError, match="must be"):
         Gate(**fields)
+
+
+class Box:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __repr__(self) -> str:
+        return f"<Box of {self.held} at 0x{id(self):x}>"
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (re.compile("a"), re.compile("b")),
+        (re.compile("a" * 300 + "a"), re.compile("a" * 300 + "b")),
+        (re.compile("a"), re.compile("a", re.IGNORECASE)),
+        (ValueError("a"), ValueError("b")),
+        (ValueError("a"), KeyError("a")),
+        (Box(1), Box(2)),
+        ([{"x": Box(1)}], [{"x": Box(2)}]),
+        (partial(len, "a"), partial(len, "b")),
+        (len, max),
+        (str, bytes),
+        (b"ab", b"cd"),
+        (1j, 2j),
+        (Decimal(1), "1"),
+        ({"a", "b"}, {"a", "c"}),
+        (True, 1),
+    ],
+)
+def test_values_that_differ_have_different_digests(left: Any, right: Any) -> None:
+    def case(value: Any) -> FluentCase:
+        return FluentCase("hi", initial_state={"x": value}, mock_tool_outputs={"t": value})
+
+    assert digest_of(case(left)) != digest_of(case(right))
+    assert digest_of(case(left)) == digest_of(case(copy.copy(left)))
+    # so two cases that differ in it have different ids
+    assert FluentEvalSuite(cases=[case(left), case(right)]).cases[0].name == case(left).name

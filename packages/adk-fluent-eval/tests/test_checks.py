@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -216,10 +218,18 @@ def test_values_become_plain() -> None:
     nested: list[Any] = []
     nested.append(nested)
     made = plain({"a": {2, 1}, "b": b"xx", "c": float("inf"), "d": Decimal(1), "e": nested, 3: 4})
-    assert (made["a"], made["b"], made["c"], made["d"]) == ([1, 2], "eHg=", "inf", "1")
+    assert (made["a"], made["b"], made["c"], made["d"]) == ([1, 2], "<2 bytes>", "inf", "1")
     assert made["3"] == 4
     assert "..." in str(made["e"])
     assert plain(10**5000) == hex(10**5000)  # Python refuses to print so long an integer
+    assert len(json.dumps(plain({"file": b"x" * 5_000_000}))) < 100
+
+
+def test_objects_become_what_people_know_them_by() -> None:
+    assert plain({"f": [len, lambda: 1, int]}) == {"f": ["len()", "the condition", repr(int)]}
+    assert plain({"x": 1j, "y": re.compile("a")}) == {"x": "1j", "y": "re.compile('a')"}
+    assert mismatch({"x": 1j}, {"x": 2j}) == 'expected {"x": "1j"}, found {"x": "2j"}'
+    assert plain(SimpleNamespace(x="y" * 1_000)).endswith("... (1015 characters)")
 
 
 @pytest.mark.parametrize(

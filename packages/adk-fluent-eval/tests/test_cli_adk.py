@@ -15,6 +15,7 @@ import pytest
 
 from adk_fluent.cli import main
 from adk_fluent.eval import FluentEvalReport
+from adk_fluent.eval._cli._common import Output
 
 pytestmark = pytest.mark.adk
 
@@ -110,7 +111,6 @@ def test_a_terminal_shows_a_bar(
         (("desk.py:no_model",), 3),
         (("desk.py:no_tool",), 1),  # the model answered
         (("desk.py:suite", "--shard", "1/2"), 0),
-        (("desk.py:suite", "--shard", "3/2"), 2),
         (("desk.py:suite", "--shard", "3/3"), 2),
         (("desk.py:suite", "--cache-mode", "replay"), 2),
         (("desk.py:good", "--cache", "kept", "--cache-mode", "replay"), 1),
@@ -161,7 +161,9 @@ def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("compare", "n.json", "none.json") == 2
 
 
-def test_the_summary_of_a_step_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_of_a_step_on_github(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     run = ("run", "desk.py:good", "--json", "r.json")
     assert call(*run, "--github-summary") == 2  # where GitHub is not
@@ -182,7 +184,25 @@ def test_the_summary_of_a_step_on_github(monkeypatch: pytest.MonkeyPatch) -> Non
     assert call(*run) == 0
     assert file.read_bytes() == full
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "desk.py/summary.md")
+    capsys.readouterr()
     assert call(*run) == 3
+    assert "desk.py/summary.md cannot be written: " in capsys.readouterr().err
+
+
+def test_a_bug_in_making_a_document_is_no_file_that_cannot_be_written() -> None:
+    def broken() -> str:
+        raise ValueError("a bug")
+
+    output = Output({"json": "r.json", "github_summary": "summary.md"})
+    for write in (lambda: output.write("json", broken), lambda: output.summarize(broken)):
+        with pytest.raises(ValueError, match="a bug"):
+            write()
+
+
+@pytest.mark.parametrize("shard", ["9/5", "0/3", "1/0", "x", "1", "1/"])
+def test_a_shard_that_is_no_part_is_refused(capsys: pytest.CaptureFixture[str], shard: str) -> None:
+    assert call("run", "desk.py:suite", "--shard", shard) == 2
+    assert "is not a part; write 2/5 for the second of five." in capsys.readouterr().err
 
 
 def test_each_of_several_suites_has_its_own_file() -> None:

@@ -23,6 +23,7 @@ from adk_fluent.eval import (
     ToolCall,
     Turn,
 )
+from adk_fluent.eval._files._codec import CASE_FIELDS, TURN_FIELDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,6 +129,16 @@ def test_round_trips(tmp_path: Path) -> None:
     same(FluentEvalSuite.from_eval_set(tmp_path / "s.evalset.json", registry=REGISTRY), suite)
 
 
+def test_a_case_in_yaml_begins_with_its_id_and_input(tmp_path: Path) -> None:
+    everything().to_yaml(tmp_path / "s.yaml")
+    head, _, cases = (tmp_path / "s.yaml").read_text("utf-8").partition("cases:\n")
+    assert head.startswith("name: ")
+    texts = cases.removeprefix("- ").split("\n- ")
+    assert [each.split("\n  input:")[0] for each in texts] == ["id: one", "id: two"]
+    assert {*CASE_FIELDS, "location"} == {*FluentCase.__dataclass_fields__}
+    assert {*TURN_FIELDS} == {*Turn.__dataclass_fields__}
+
+
 def test_yaml_keeps_every_line_break(tmp_path: Path) -> None:
     text = "a\r\nb\x85c\u2028d\re\n"
     case = FluentCase(text, id="a", expected_trajectory=[], tags=[text], metadata={text: text})
@@ -150,6 +161,12 @@ def test_adk_reads_what_is_written(tmp_path: Path) -> None:
     assert criteria["response_match_score"] == 0.5
     assert criteria["tool_trajectory_avg_score"]["match_type"] == "EXACT"
     assert everything().to_eval_set().eval_cases[1].eval_id == "two"
+
+
+def test_an_argument_that_files_cannot_hold_is_named(tmp_path: Path) -> None:
+    case = FluentCase("a", expected_trajectory=[ToolCall("t", {"k": lambda _: True})])
+    with pytest.raises(EvalError, match="expected_trajectory: argument 'k' has a value"):
+        FluentEvalSuite(cases=[case]).to_yaml(tmp_path / "s.yaml")
 
 
 @pytest.mark.parametrize("value", [lambda: 1, object(), {1: 2}, float("nan"), KeyError(1)])
@@ -213,6 +230,23 @@ def test_a_fault_in_yaml_has_its_line_and_field(
     with pytest.raises(EvalFileError, match=what) as caught:
         FluentEvalSuite.from_yaml(path)
     assert (caught.value.line, caught.value.field) == (line, field)
+
+
+@pytest.mark.parametrize("letter", "aimsx")
+def test_a_flag_that_is_written_twice_is_one_flag(tmp_path: Path, letter: str) -> None:
+    path = tmp_path / "s.yaml"
+    text = f"cases:\n- input: hi\n  expected_response_contains: {{regex: a, flags: {letter * 2}}}"
+    path.write_text(text, "utf-8")
+    [case] = FluentEvalSuite.from_yaml(path).cases
+    assert case.expected_response_contains == re.compile("a", re.RegexFlag[letter.upper()])
+
+
+def test_a_trajectory_that_is_no_list_is_called_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("cases:\n- input: hi\n  expected_trajectory: {tool: a}", "utf-8")
+    with pytest.raises(EvalFileError, match="must be a list") as caught:
+        FluentEvalSuite.from_yaml(path)
+    assert caught.value.found == "a dict"
 
 
 def test_yaml_cannot_grow_without_bound(tmp_path: Path) -> None:

@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent.eval import CaseOutcome, FluentEvalReport, Status
+from adk_fluent import Agent
+from adk_fluent.eval import (
+    CaseOutcome,
+    EvalError,
+    EvalFileError,
+    FluentCase,
+    FluentEvalReport,
+    FluentEvalSuite,
+    Status,
+)
 from adk_fluent.eval._report._json import json_line
-from adk_fluent.eval.pytest_plugin import _Reporter
+from adk_fluent.eval.pytest_plugin import _Group, _report, _Reporter
+from adk_fluent.testing import ScriptedModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,3 +137,23 @@ def test_mistakes_are_explained(pytester: pytest.Pytester) -> None:
     assert result.ret != 0
     for what in MISTAKES:
         assert what in result.stdout.str()
+
+
+def test_an_invalid_suite_is_checked_once() -> None:
+    made: list[Agent] = []
+
+    def factory() -> Agent:
+        made.append(Agent("desk", ScriptedModel(default="hi")))
+        return made[-1]
+
+    case = FluentCase("hi", expected_trajectory=["no_such_tool"])
+    group = _Group(FluentEvalSuite("desk", factory, [case]), {})
+    for _ in range(2):
+        with pytest.raises(EvalError, match="unknown tool 'no_such_tool'"):
+            _ = group.suite_run
+    assert len(made) == 1
+
+
+def test_outcomes_of_workers_are_read_strictly() -> None:
+    with pytest.raises(EvalFileError, match="run"):
+        _report("desk", ['{"id": "a", "run": "1", "status": "passed"}'])

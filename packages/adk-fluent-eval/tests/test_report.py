@@ -13,6 +13,7 @@ from adk_fluent.eval import (
     EvalError,
     EvalFailedError,
     EvalFileError,
+    FluentCase,
     FluentEvalReport,
     Gate,
     MetricScore,
@@ -267,6 +268,19 @@ def test_junit_has_a_test_case_for_each_run() -> None:
     failures = suite.find("system-err")
     assert failures is not None
     assert "pass rate" in str(failures.text)
+
+
+def test_merged_reports_have_the_cases_of_all() -> None:
+    parts = [FluentEvalReport([outcome(id)], fluent_cases=[FluentCase("hi", id=id)]) for id in "ba"]
+    merged = FluentEvalReport.merge(parts)
+    assert [each.id for each in merged.outcomes] == ["b", "a"]
+    assert [each.id for each in merged.fluent_cases] == ["b", "a"]
+
+
+def test_junit_keeps_the_lines_of_an_id() -> None:
+    made = report(outcome("a\nb\tc"), outcome("a b c"))
+    cases = ET.fromstring(made.to_junit()).iter("testcase")
+    assert [each.get("name") for each in cases] == ["a\nb\tc", "a b c"]
 
 
 def test_a_page_lists_a_bounded_number_of_runs() -> None:

@@ -120,14 +120,14 @@ async def calls(size: int, noted: Callable[[int], None]) -> int:
     model, middlewares = make_site(Shaky(model="shaky")), stack()
     node = AgentNode(name="a0")
 
-    async def once(context: Any, at: int) -> None:
+    async def once(own: InvocationContext, at: int) -> None:
         text = types.Part(text=f"request {at}")  # each another one, so that caches have work
         request = LlmRequest(
             model=model.model,
             contents=[types.Content(role="user", parts=[text])],
             config=types.GenerateContentConfig(),
         )
-        announce(request, context)
+        announce(request, CallbackContext(own), own)
         async for _ in model.generate_content_async(request):
             pass
         noted(at)
@@ -140,7 +140,7 @@ async def calls(size: int, noted: Callable[[int], None]) -> int:
 
         async def step(_: AgentCall) -> AgentReply:
             for at in range(first, first + count):
-                await once(CallbackContext(own), at)
+                await once(own, at)
             return AgentReply("ok")
 
         async def whole(_: RunCall) -> AgentReply:

@@ -1,12 +1,13 @@
 """Files of JSON and YAML that people edit: read strictly, with errors that name line and field.
 
-Numbers that JSON does not have, keys given twice and values without end are refused, nothing in a
+Values that JSON does not have, keys given twice and values without end are refused, nothing in a
 file can run code, and dates stay text.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Collection, Generator, Iterable, Mapping
@@ -23,7 +24,8 @@ At: TypeAlias = "tuple[str | int, ...]"
 
 _LARGEST: Final = 500_000  # values; aliases in a few lines can stand for billions
 _LONGEST: Final = 2_000_000  # characters of JSON in which lines are looked for
-_WHAT: Final = re.compile(r"\w+( '[^']*')?: ")  # what is wrong, before the fault
+#: What is wrong, before the fault: "case 'a': ".
+_WHAT: Final = re.compile(r"""\w+(?: (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))?: """)
 _FIELD: Final = re.compile(r"(\w+)=")
 
 
@@ -119,7 +121,9 @@ class DataFile:
             DataFileError: It is not JSON.
         """
         try:
-            return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+            return json.loads(
+                text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
+            )
         except json.JSONDecodeError as error:
             raise self.kind(
                 f"invalid JSON: {error.msg}",
@@ -201,7 +205,8 @@ class DataFile:
         try:
             yield
         except UsageError as error:
-            what = _WHAT.sub("", error.what, count=1)
+            said = _WHAT.match(error.what)
+            what = error.what if said is None else error.what[said.end() :]
             field = _FIELD.match(what)
             if field is not None and (at or (field[1],) in self.lines):
                 at = (*at, field[1])
@@ -255,26 +260,34 @@ class DataFile:
         from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
 
         try:
-            with self.naming(at):  # base64 is only read from JSON
-                return TypeAdapter(kind).validate_json(json.dumps(value), strict=strict)
+            text = json.dumps(value, allow_nan=False)  # base64 is only read from JSON
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self.error(at, "JSON has no such value", found=str(error)) from error
+        try:
+            with self.naming(at):
+                return TypeAdapter(kind).validate_json(text, strict=strict)
         except ValidationError as error:
             first, *more = error.errors(include_url=False, include_context=False)
-            # parts of unions, such as ``list[Part]``, are not in the file
-            way = (each for each in first["loc"] if isinstance(each, int) or each.isidentifier())
             what = f"{first['msg']}{f', and {len(more):,} more' if more else ''}"
-            found = "nothing" if first["type"] == "missing" else describe(first["input"])
+            is_missing = first["type"] == "missing"
+            found = "nothing" if is_missing else describe(first["input"])
             help = unknown if first["type"] == "extra_forbidden" else None
+            way = _in_file(value, first["loc"], missing=is_missing)
             raise self.error((*at, *way), what, found=found, help=help) from None
 
     def check_schema(self, at: At, schema: object, known: int) -> None:
         """Check that the wheel knows the schema of a file, which a newer one may have written.
 
         Raises:
-            DataFileError: It is newer.
+            DataFileError: It is newer, or no whole number from 1 on.
         """
-        if not isinstance(schema, int) or schema > known:
+        at = (*at, "schema")
+        if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+            what = "schema must be a whole number from 1 on"
+            raise self.error(at, what, found=describe(schema))
+        if schema > known:
             raise self.error(
-                (*at, "schema"),
+                at,
                 f"schema {schema!r} is newer than this version reads ({known})",
                 help=f"upgrade {self.wheel}",
             )
@@ -306,13 +319,42 @@ def _locate(node: Any, at: At, lines: dict[At, int]) -> None:
             _locate(each, (*at, str(key.value)), lines)
 
 
+def _in_file(value: Any, loc: At, *, missing: bool = False) -> At:
+    """What of pydantic's path to a fault is in the data: parts of unions are not.
+
+    Args:
+        value: The data.
+        loc: The path.
+        missing: The last step of it is a field that is not there.
+    """
+    way: list[str | int] = []
+    for step in loc[:-1] if missing else loc:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            continue
+        way.append(step)
+    return (*way, *loc[-1:]) if missing else tuple(way)
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        what = f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}"
-        raise ValueError(what)
+        seen = set[str]()
+        for key, _ in pairs:
+            if key in seen:
+                what = f"duplicate key {key!r}"
+                raise ValueError(what)
+            seen.add(key)
     return made
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        what = f"{text[:40]} is too large"
+        raise ValueError(what)
+    return value
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+import math
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import yaml
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 #: What reading YAML may raise.
 FAULTS: Final = (yaml.YAMLError, ValueError)
 _TAG: Final = "tag:yaml.org,2002:"
+_STR: Final = f"{_TAG}str"
 #: What YAML takes for ends of lines, or leaves out, and would read as something else.
 _ESCAPED: Final = "\x85\u2028\u2029\ufeff"
 
@@ -22,28 +24,58 @@ class _Dumper(yaml.SafeDumper):
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
         style = '"' if any(each in data for each in _ESCAPED) else None
-        return cast("Any", self).represent_scalar(f"{_TAG}str", data, style=style)
+        return cast("Any", self).represent_scalar(_STR, data, style=style)
 
 
 _Dumper.add_representer(str, _Dumper.represent_str)
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads dates as text, as JSON has them, and takes no duplicate keys."""
+    """Makes what JSON has, with dates as text, and takes no duplicate keys."""
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if key.tag != f"{_TAG}merge"]
-        for key, _ in reversed(node.value):
-            if key.tag != f"{_TAG}merge" and (key.tag != f"{_TAG}str" or keys.count(key.value) > 1):
-                what = "duplicate key" if keys.count(key.value) > 1 else "a key must be a text:"
-                raise yaml.MarkedYAMLError(
-                    problem=f"{what} {key.value!r}", problem_mark=key.start_mark
-                )
-        return super().construct_mapping(node, deep)
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = cast("Any", super()).compose_mapping_node(anchor)
+        seen = set[str]()
+        for key, _ in node.value:
+            if key.tag == f"{_TAG}merge":
+                continue
+            if key.tag != _STR or key.id != "scalar":
+                shown = repr(key.value) if key.id == "scalar" else f"a {key.id}"
+                _refuse(key, f"a key must be a text: {shown}")
+            if key.value in seen:
+                _refuse(key, f"duplicate key {key.value!r}")
+            seen.add(key.value)
+        return node
+
+    def make_scalar(self, node: Any) -> Any:
+        """Make a number, a truth value or nothing."""
+        try:
+            value = yaml.SafeLoader.yaml_constructors[node.tag](self, node)
+        except (LookupError, ValueError):
+            value = math.nan
+        if isinstance(value, float) and not math.isfinite(value):
+            _refuse(node, f"{node.value[:40]!r} is no {node.tag.removeprefix(_TAG)} of JSON")
+        return value
+
+    def refuse_tag(self, node: Any) -> NoReturn:
+        """Refuse what nothing is made of."""
+        tag = node.tag.replace(_TAG, "!!")
+        _refuse(node, f"JSON has nothing for the tag {tag}")
 
 
+def _refuse(node: Any, problem: str) -> NoReturn:
+    raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
+
+_SCALARS: Final = [f"{_TAG}{each}" for each in ("int", "float", "bool", "null")]
+_MADE: Final = yaml.SafeLoader.yaml_constructors
+_Loader.yaml_constructors = {
+    **{tag: _MADE[tag] for tag in (f"{_TAG}map", f"{_TAG}seq", _STR)},
+    **dict.fromkeys(_SCALARS, _Loader.make_scalar),
+    None: _Loader.refuse_tag,  # of all others
+}
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in each if tag != f"{_TAG}timestamp"]
+    first: [(tag, pattern) for tag, pattern in each if tag in {*_SCALARS, f"{_TAG}merge"}]
     for first, each in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 

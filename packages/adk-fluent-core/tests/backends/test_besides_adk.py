@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.plugins.plugin_manager import PluginManager
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 from pydantic import BaseModel
@@ -127,6 +128,26 @@ async def test_a_plugin_says_more(kind: str) -> None:
     assert dict(after.state) == state
     texts = [part.text for each in events if each.content for part in each.content.parts or ()]
     assert texts[-2:] == [NOTE, "b"]
+
+
+async def test_somebody_elses_plugin_manager_keeps_its_ways() -> None:
+    asked: list[str] = []
+
+    class Own(PluginManager):
+        async def run_after_agent_callback(self, **about: Any) -> Any:
+            asked.append(about["agent"].name)
+            return await super().run_after_agent_callback(**about)
+
+        async def run_after_model_callback(self, **about: Any) -> Any:
+            asked.append("its model")
+            return await super().run_after_model_callback(**about)
+
+    runner = InMemoryRunner(app=by_callback(Agent("a").mock("answer").writes("out")).to_app())
+    runner.plugin_manager = Own(runner.plugin_manager.plugins)
+    session = await runner.session_service.create_session(app_name=runner.app_name, user_id="u")
+    running = runner.run_async(user_id="u", session_id=session.id, new_message=content("hi"))
+    assert [each.actions.state_delta async for each in running][:1] == [{"out": "answer"}]
+    assert asked[:2] == ["its model", "a"]
 
 
 @pytest.mark.parametrize("way", WAYS)

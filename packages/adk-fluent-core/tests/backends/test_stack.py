@@ -162,6 +162,22 @@ async def test_an_observer_around_a_call_that_fails_hides_no_error(what: str) ->
     assert calls == ["call"]
 
 
+async def test_a_hook_that_is_put_in_the_place_of_another_is_the_one_that_is_asked() -> None:
+    class Learns:
+        async def wrap_model_call(self, call: str, next: Any) -> Any:
+            self.wrap_model_call = self.knows
+            return await next(call)
+
+        async def knows(self, call: str, next: Any) -> str:
+            return f"known {call}"
+
+    async def model(call: str) -> str:
+        return f"new {call}"
+
+    around = Stack([Learns()]).around("wrap_model_call", model)
+    assert [await around("a"), await around("b")] == ["new a", "known b"]
+
+
 async def test_each_run_has_an_instance_of_its_own() -> None:
     class Counts:
         def __init__(self) -> None:

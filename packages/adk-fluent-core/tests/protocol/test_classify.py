@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import socket
 from types import SimpleNamespace
 from typing import Any
@@ -136,7 +137,7 @@ def test_only_the_answer_of_a_service_is_asked_why_it_is_no_json() -> None:
 class RefusedError(Exception):
     code = 429
 
-    def __init__(self, headers: dict[str, str] | None = None, details: Any = None) -> None:
+    def __init__(self, headers: Any = None, details: Any = None) -> None:
         self.response = SimpleNamespace(headers=headers or {})
         self.details = details
 
@@ -147,6 +148,14 @@ class RefusedError(Exception):
         (RefusedError({"retry-after": "7"}), 7.0),
         (RefusedError({"Retry-After": "Thu, 01 Jan 1970 00:01:10 GMT"}), 10.0),
         (RefusedError({"retry-after": "soon"}), None),
+        (RefusedError({"retry-after": "Thu, 01 Jan 1970 00:01:10 -0000"}), 10.0),
+        (RefusedError({"retry-after": "Thu, 01 Jan 1970 00:00:50 GMT"}), None),
+        *((RefusedError({"retry-after": said}), None) for said in ("-1", "inf", "1e400", "nan")),
+        (RefusedError({"retry-after": "soon"}, {"retryDelay": "3s"}), 3.0),
+        (RefusedError([("retry-after", "7")]), None),
+        (RefusedError({}, {"retryDelay": f"{'9' * 400}s"}), None),
+        *((CodedError(retry_after=said), None) for said in (True, -5, math.nan, "7")),
+        (CodedError(retry_after=0), 0.0),
         (RefusedError(details={"error": {"details": [{"x": 1}, {"retryDelay": "2.5s"}]}}), 2.5),
         (RefusedError(), None),
         (ValueError("7"), None),

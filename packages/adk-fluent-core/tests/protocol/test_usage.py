@@ -80,7 +80,9 @@ def test_thoughts_are_counted_once_by_whichever_total(total: int | None, output:
 
 
 def test_what_genai_leaves_out_is_zero_and_no_report_is_none() -> None:
-    assert Usage.from_genai(SimpleNamespace(prompt_token_count=None)) == Usage()
+    none = Usage.from_genai(SimpleNamespace(prompt_token_count=None))
+    assert none == Usage()
+    assert not hasattr(none, "__dict__")
     assert Usage.from_genai(None) is None
 
 

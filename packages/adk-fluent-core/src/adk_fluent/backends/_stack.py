@@ -200,12 +200,12 @@ class Stack:
 
     def _within(self, each: _Member, hook: str) -> Callable[[Any, Any], Awaitable[Any]]:
         """A member that stands around something; it is given what is inside, and the call."""
-        asked = getattr(each.middleware, hook)
+        middleware = each.middleware
         _, has = _GIVES.get(hook, ("", "__class__"))  # which everything has
 
         async def within(following: Any, call: Any) -> Any:
-            made = await asked(call, following)
-            return made if hasattr(made, has) else self._checked(made, each.middleware, hook)
+            made = await getattr(middleware, hook)(call, following)
+            return made if hasattr(made, has) else self._checked(made, middleware, hook)
 
         return within
 

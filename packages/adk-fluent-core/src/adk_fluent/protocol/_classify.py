@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
+from datetime import UTC
 from json import JSONDecodeError
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from adk_fluent.errors import unwrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: Whether the same call may succeed later, will fail again, or was ended on purpose.
 ErrorKind = Literal["retriable", "permanent", "control"]
@@ -107,36 +112,47 @@ def status_of(error: BaseException) -> int | None:
 def retry_after(error: BaseException, now: float) -> float | None:
     """Return the seconds after which a service wants to be asked again; None if it does not say.
 
-    It may say so in the header ``Retry-After``, or in ``google.rpc.RetryInfo``.
+    It may say so in the header ``Retry-After``, or in ``google.rpc.RetryInfo``. What is negative,
+    infinite or past says nothing.
 
     Args:
         error: Its error.
         now: Seconds since 1970.
     """
+    for seconds in _waits(error, now):
+        if 0 <= seconds < math.inf:  # not so nan
+            return seconds
+    return None
+
+
+def _waits(error: BaseException, now: float) -> Iterator[float]:
+    """What an error says, wherever it does; maybe nonsense."""
     said = getattr(error, "retry_after", None)
-    if isinstance(said, int | float):
-        return float(said)
-    response = getattr(error, "response", None)
-    headers: Any = getattr(response, "headers", None) or {}
-    for name in ("retry-after", "Retry-After"):
+    if isinstance(said, int | float) and not isinstance(said, bool):
+        yield said
+    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    for name in ("retry-after", "Retry-After") if hasattr(headers, "get") else ():
         text = headers.get(name)
         if text is not None:
-            return _seconds(str(text), now)
-    return _retry_info(getattr(error, "details", None)) if status_of(error) is not None else None
+            yield _seconds(str(text), now)
+    delay = _retry_info(getattr(error, "details", None)) if status_of(error) is not None else None
+    if delay is not None:
+        yield delay
 
 
-def _seconds(text: str, now: float) -> float | None:
-    """What a header says: seconds, or a date."""
+def _seconds(text: str, now: float) -> float:
+    """What a header says: seconds, or a date; nan if neither."""
     from email.utils import parsedate_to_datetime  # noqa: PLC0415  # slow to import, seldom needed
 
     try:
-        return max(0.0, float(text))
+        return float(text)
     except ValueError:
         pass
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
-    except ValueError:
-        return None
+        date = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return math.nan
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now
 
 
 def _retry_info(details: Any) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens that model calls took; ``a + b`` adds two of them, ``sum(usages, Usage())`` many.
 
@@ -72,47 +71,34 @@ class Usage:
             return None
         # not by attribute: ADK sets one that genai does not have, and pydantic is slow to miss it
         known: dict[str, Any] = metadata.__dict__
-        try:
-            counts = _counts(known)
-        except KeyError:
-            counts = _counts(dict.fromkeys(_COUNTED) | known)
-        asked, tool, output, thoughts, cached, total, prompt, details, cache = counts
-        asked, tool, output = asked or 0, tool or 0, output or 0
-        if thoughts and asked + tool + output == total:
+        asked = known.get("prompt_token_count") or 0
+        tool = known.get("tool_use_prompt_token_count") or 0
+        output = known.get("candidates_token_count") or 0
+        thoughts = known.get("thoughts_token_count") or 0
+        cached = known.get("cached_content_token_count") or 0
+        if thoughts and asked + tool + output == known.get("total_token_count"):
             output = max(0, output - thoughts)  # ADK's LiteLlm counts thoughts among the answer's
-        written = known.get("cache_creation_input_tokens")
+        prompt = known.get("prompt_tokens_details")
+        details = known.get("candidates_tokens_details")
+        cache = known.get("cache_tokens_details")
+        written = known.get("cache_creation_input_tokens") or 0
         if not (prompt or details or cache or written):  # as nearly always
-            made = object.__new__(cls)  # __init__ takes longer, and this is done for each call
-            counted = {
-                "prompt": asked,
-                "cached": cached or 0,
-                "output": output,
-                "thoughts": thoughts or 0,
-                "tool": tool,
-            }
-            object.__setattr__(made, "__dict__", counted)
-            return made
+            return cls(asked, cached, output, thoughts, tool)
         return cls(
             prompt=asked,
-            cached=cached or 0,
+            cached=cached,
             output=output,
-            thoughts=thoughts or 0,
+            thoughts=thoughts,
             tool=tool,
             audio=_of_modality(prompt, "AUDIO"),
             cached_audio=_of_modality(cache, "AUDIO"),
-            cache_write=written or 0,
+            cache_write=written,
             audio_output=_of_modality(details, "AUDIO"),
             image_output=_of_modality(details, "IMAGE"),
         )
 
 
 _FIELDS = tuple(f.name for f in fields(Usage))
-_COUNTED = (
-    *("prompt_token_count", "tool_use_prompt_token_count", "candidates_token_count"),
-    *("thoughts_token_count", "cached_content_token_count", "total_token_count"),
-    *("prompt_tokens_details", "candidates_tokens_details", "cache_tokens_details"),
-)
-_counts = itemgetter(*_COUNTED)
 
 
 def counts_of(usage: Usage) -> dict[str, int]:

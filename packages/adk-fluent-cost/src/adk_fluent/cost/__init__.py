@@ -67,9 +67,35 @@ else:  # a type checker must see a misspelt name, not Any
         return resolve_name(name, __name__, __all__)
 
 
-__all__ = ["Balance", "Budget", "BuiltInPrices", "CostAttributionMiddleware", "CostLine"]
-__all__ += ["CostModel", "CostRecord", "CostReport", "FunctionError", "GenaiPrices", "Ledger"]
-__all__ += ["LedgerError", "MemoryLedger", "Money", "NoCandidateError", "PriceBook", "PriceBooks"]
-__all__ += ["PriceError", "PriceFileError", "PriceTable", "Reservation", "SqliteLedger"]
-__all__ += ["TrafficAssumptions", "Unknown", "UnknownPriceError", "cost_attribution", "cost_of"]
-__all__ += ["default_prices", "estimate_cost", "price_limit"]
+__all__ = [
+    "Balance",
+    "Budget",
+    "BuiltInPrices",
+    "CostAttributionMiddleware",
+    "CostLine",
+    "CostModel",
+    "CostRecord",
+    "CostReport",
+    "FunctionError",
+    "GenaiPrices",
+    "Ledger",
+    "LedgerError",
+    "MemoryLedger",
+    "Money",
+    "NoCandidateError",
+    "PriceBook",
+    "PriceBooks",
+    "PriceError",
+    "PriceFileError",
+    "PriceTable",
+    "Reservation",
+    "SqliteLedger",
+    "TrafficAssumptions",
+    "Unknown",
+    "UnknownPriceError",
+    "cost_attribution",
+    "cost_of",
+    "default_prices",
+    "estimate_cost",
+    "price_limit",
+]

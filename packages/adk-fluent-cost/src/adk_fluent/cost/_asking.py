@@ -11,7 +11,6 @@ from adk_fluent.protocol import ModelCall, ModelReply, Money
 if TYPE_CHECKING:
     from adk_fluent.extend import AnswerInPlace
 
-
 #: The error code of an answer in the place of a call that a person has refused.
 REFUSED: Final = "BUDGET_REFUSED"
 #: State key, with a question's id behind it: that its answer was made use of.

@@ -4,61 +4,58 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
-from adk_fluent.cost._report import KEY, CostRecord, CostReport, begun, written
+from adk_fluent.cost._report import KEY, CostRecord, CostReport, text_of
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import MiddlewareDesc, Money, Unknown
+from adk_fluent.protocol import MiddlewareDesc, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from decimal import Decimal
 
-    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel, PriceBook, Usage
+    from adk_fluent.cost._prices._rates import Price
+    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel
 
-_LABELS: Final = (
-    *("gen_ai.agent.name", "gen_ai.request.model", "gen_ai.response.model"),
-    *("gen_ai.provider.name", "adk_fluent.price.source"),
-)
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
+_MOST: Final = 1024
 
 
-class _Alike(NamedTuple):
-    """What requests of an agent to a model have in common.
+class _Asked(NamedTuple):
+    """What requests are alike in that have the same prices.
 
     Attributes:
-        record: A record of them, without tokens and cost.
-        text: How it begins as text.
-        attributes: Those of the metrics.
-        usd: What their tokens cost; None where books have to be asked each time.
+        kind: The class of the model.
+        asked: The name of the model that was to be asked.
+        model: That of the one that was.
+        served: The model that answered, as it says itself; "" when it does not.
+        tier: The service tier.
+        day: Days since 1970.
     """
 
-    record: CostRecord
-    text: str
-    attributes: dict[str, str]
-    usd: Callable[[Usage], Decimal] | None
+    kind: type[Any]
+    asked: str
+    model: str
+    served: str
+    tier: str | None
+    day: int
 
 
-@lru_cache(maxsize=1024)
-def _alike(books: PriceBooks, own: PriceBook | None, day: float, *alike: Any) -> _Alike:
-    """What those have in common that are alike in all this."""
-    (agent, path, branch), (kind, asked, model), estimated, served, tier = alike
-    on = datetime.fromtimestamp(day * _DAY, UTC).date()
-    name, served = requests.names_of(model, served)[0], served or model
-    usd, source = requests.with_candidates(books, own).of_day(name, on, tier)
-    provider = requests.provider_of(kind if model == asked else None, model)
-    record = CostRecord(agent=agent, model=model, served=served, provider=provider).but(
-        source=source, estimated=estimated, tier=tier, path=path, branch=branch or ""
-    )
-    attributes = dict(zip(_LABELS, (agent, model, served, provider, source), strict=True))
-    if not source:
-        del attributes[_LABELS[-1]]
-    return _Alike(record, begun(record), attributes, usd)
+class _Priced(NamedTuple):
+    """What is known of such requests.
+
+    Attributes:
+        provider: Who provides the model.
+        price: The prices of the model; None where books have to be asked each time.
+        source: The price book that says so.
+    """
+
+    provider: str
+    price: Price | None
+    source: str
 
 
 class CostAttributionMiddleware(requests.OfRequests):
@@ -104,7 +101,8 @@ class CostAttributionMiddleware(requests.OfRequests):
         self._given: PriceBooks | None = None if prices is None else self.prices
         self._told = () if on_record is None else (on_record,)
         self._clock: Clock = clock_or_system(clock, "cost_attribution")
-        self._pending: list[str] = []
+        self._pending: list[CostRecord] = []
+        self._known: dict[_Asked, _Priced] = {}  # for all runs
         self._warned: set[str] = set()
 
     def new(self) -> Self:
@@ -117,10 +115,12 @@ class CostAttributionMiddleware(requests.OfRequests):
         """Send the request, and charge it: also one that fails or is cut off on the way."""
         for outer in requests.AROUND.get():
             if isinstance(outer.by, CostAttributionMiddleware):
-                outer.told += self._told
+                outer.told += tuple(each for each in self._told if each not in outer.told)
                 outer.books = outer.books or self._given
                 return await next(call)
-        return await requests.Watched(call, self).send(next, self._charge)
+        watched = requests.Watched(call, self)
+        watched.told = self._told
+        return await watched.send(next, self._charge)
 
     async def after_model(self, ctx: Any, response: Any) -> Any:
         """Keep on the answer what was spent since the one before, for `cost_of`."""
@@ -129,46 +129,77 @@ class CostAttributionMiddleware(requests.OfRequests):
         owner = self._owner
         if owner is not None and requests.invocation_of(ctx).session.id != owner[2]:
             return None  # of an agent in a tool: its answer is no event of the run
-        metadata: dict[str, Any] = response.custom_metadata or {}
-        kept = {**metadata, KEY: f"[{', '.join(self._pending)}]"}
+        kept = text_of(self._pending)
         self._pending.clear()
-        if KEY in metadata:  # of another call: a cache, or the model, gives the same one again
-            return response.model_copy(update={"custom_metadata": kept})
-        response.custom_metadata = kept  # as ADK's own plugins do; a copy takes five times as long
-        return None
+        metadata: dict[str, Any] = {**(response.custom_metadata or {}), KEY: kept}
+        # a copy: a cache, a recorder or the model itself may hold the answer
+        return response.model_copy(update={"custom_metadata": metadata})
 
     def _charge(self, watched: requests.Watched) -> None:
         """Charge a request that is over, and tell of it."""
         spent = watched.spent()
         if spent is None:
             return
-        call, now, (usage, *how) = watched.call, self._clock.now(), spent
+        usage, estimated, served, tier = spent
+        call, asked, model, now = watched.call, watched.asked, watched.model, self._clock.now()
+        day = int(now // _DAY)
+        priced = self._priced(_Asked(call.model.__class__, asked, model, served, tier, day))
         books = self._given or watched.books or self.prices
-        place = call.agent, call.path, getattr(requests.invocation_of(call.ctx), "branch", None)
-        model = call.model.__class__, watched.asked, watched.model
         own = requests.CANDIDATE_PRICES.get()
-        record, text, attributes, usd = _alike(books, own, now // _DAY, place, model, *how)
-        if usd is not None:
-            cost: Money | Unknown = Money(usd(usage))
-        else:
+        if priced.price is None or books is not self.prices or own is not None:
             at = datetime.fromtimestamp(now, UTC)
-            cost, source = requests.quoted(books, watched.model, spent, at)
-            record = record.but(source=source)
-            text = begun(record)
-            attributes = {**attributes, **({_LABELS[-1]: source} if source else {})}
-        self._pending.append(written(text, usage, cost, now))
-        if isinstance(cost, Unknown):
-            measure("adk_fluent.llm.unpriced", 1, attributes)
-            self._warn(record, cost)
+            cost, source = requests.quoted(books, model, spent, at, own)
         else:
-            charge(float(cost.usd), attributes)
-        told = self._told + watched.told
-        record = record.but(usage=usage, cost=cost, at=now) if told else record
-        for each in told:
+            cost, source = priced.price.price(usage, tier), priced.source
+        record = CostRecord(
+            agent=call.agent,
+            model=model,
+            served=served or model,
+            provider=priced.provider,
+            usage=usage,
+            cost=cost,
+            source=source,
+            estimated=estimated,
+            tier=tier,
+            path=call.path,
+            branch=getattr(requests.invocation_of(call.ctx), "branch", None) or "",
+            at=now,
+        )
+        self._pending.append(record)
+        self._measure(record)
+        for each in watched.told:
             try:
                 each(record)
             except Exception:  # noqa: BLE001  # an answer that is paid for is not lost
                 LOG.warning("the on_record= of cost_attribution has failed", exc_info=True)
+
+    def _priced(self, asked: _Asked) -> _Priced:
+        found = self._known.get(asked)
+        if found is None:
+            name = requests.names_of(asked.model, asked.served)[0]
+            on = datetime.fromtimestamp(asked.day * _DAY, UTC).date()
+            price, source = self.prices.of_day(name, on, asked.tier)
+            kind = asked.kind if asked.model == asked.asked else None
+            found = _Priced(requests.provider_of(kind, asked.model), price, source)
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[asked] = found
+        return found
+
+    def _measure(self, record: CostRecord) -> None:
+        attributes = {
+            "gen_ai.agent.name": record.agent,
+            "gen_ai.request.model": record.model,
+            "gen_ai.response.model": record.served,
+            "gen_ai.provider.name": record.provider,
+        }
+        if record.source:
+            attributes["adk_fluent.price.source"] = record.source
+        if isinstance(record.cost, Unknown):
+            measure("adk_fluent.llm.unpriced", 1, attributes)
+            self._warn(record, record.cost)
+        else:
+            charge(float(record.cost.usd), attributes)
 
     def _warn(self, record: CostRecord, cost: Unknown) -> None:
         if record.model not in self._warned:

@@ -231,7 +231,9 @@ class Budget(requests.OfRequests):
         """
         return self._quoted(model, requests.Spent(usage), own)
 
-    def _quoted(self, model: str, spent: requests.Spent, own: Any = None) -> Money | Unknown:
+    def _quoted(
+        self, model: str, spent: requests.Spent, own: PriceBook | None = None
+    ) -> Money | Unknown:
         at = datetime.fromtimestamp(self._clock.now(), UTC)
         return requests.quoted(self._prices, model, spent, at, own).money
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import asyncio
 import copy
 from contextvars import ContextVar
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
+from dataclasses import fields, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.ir import Ref
-from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Usage, estimate_tokens
+from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Sink, Usage, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
     from adk_fluent.protocol import Money, NextModel, PriceBook, RunCall
 
-
+_unheard: Final = attrgetter(*(each.name for each in fields(ModelCall) if each.name != "sink"))
 #: Marks an answer that a budget has given in the model's place: nobody was asked.
 STOPPED: Final = "adk_fluent_stopped"
 _BY_TRAFFIC: Final = {
@@ -76,18 +77,6 @@ class OfRequests(Middleware):
         self.begin_run(call)
 
 
-class _Passing:
-    """Shows the fragments of requests to all that watch them, and sends them on."""
-
-    def __init__(self, forward: Callable[[Any], Awaitable[None]]) -> None:
-        self._forward = forward
-
-    async def __call__(self, fragment: Any) -> None:
-        for each in AROUND.get():
-            each.see(fragment)
-        await self._forward(fragment)
-
-
 class Watched:
     """A request on its way, whose fragments are seen as they pass.
 
@@ -98,7 +87,7 @@ class Watched:
     Attributes:
         call: The request.
         by: For whom it is watched.
-        told: Who else is told what it cost.
+        told: Who is told what it cost.
         books: Prices of somebody further in.
         asked: The name of the model that was to be asked.
         model: That of the one that is: a budget inside may put another in its place.
@@ -114,14 +103,10 @@ class Watched:
         self.call = call
         self.by = by
         self.asked = self.model = call.request.model or requested(call)
-        outside = AROUND.get()
-        self._around = (*outside, self)
-        for each in outside:
+        self._outside = AROUND.get()
+        for each in self._outside:
             each.model = self.model
         self._said: list[Any] = []
-        forward = call.sink.forward
-        if forward is not None and not isinstance(forward, _Passing):
-            call.sink.forward = _Passing(forward)
 
     async def send(self, next: NextModel, over: Callable[[Watched], None]) -> ModelReply:
         """Send the request.
@@ -131,9 +116,12 @@ class Watched:
             over: Is told that it is over, once, however it ended: also of one that failed or was
                 cut off on the way.
         """
-        token = AROUND.set(self._around)
+        call = self.call
+        if call.sink.forward is not None:  # kept nowhere here: no cycle for the collector
+            call = ModelCall(*_unheard(call), sink=Sink(self._forward, call.sink.emitted))
+        token = AROUND.set((*self._outside, self))
         try:
-            reply = await next(self.call)
+            reply = await next(call)
             self._responses = reply.responses
         except BaseException as error:
             self._cut = not isinstance(error, Exception)  # cancelled: it was sent all the same
@@ -148,8 +136,7 @@ class Watched:
                     pass
         return reply
 
-    def see(self, fragment: Any) -> None:
-        """Take a fragment in."""
+    async def _forward(self, fragment: Any) -> None:
         usage = fragment.usage_metadata
         if usage is not None:  # each repeats the total so far
             self._last = fragment
@@ -157,6 +144,7 @@ class Watched:
             self._said.clear()
         elif fragment.content is not None:  # not counted yet
             self._said.append(fragment.content)
+        await self.call.emit(fragment)
 
     def spent(self) -> Spent | None:
         """Return what the request used; None when nobody was asked or it failed at once."""
@@ -262,13 +250,13 @@ def quoted(
         at: When.
         own: What candidates of a selector bring; None is those of the one around this.
     """
-    books, first = with_candidates(books, own), None
-    for name in names_of(model, spent.served):
+    books = with_candidates(books, own)
+    *answered, asked = names_of(model, spent.served)
+    for name in answered:
         quote = books.quote(name, spent.usage, at, tier=spent.tier)
         if quote.source:
             return quote
-        first = first or quote
-    return cast("Quote", first)
+    return books.quote(asked, spent.usage, at, tier=spent.tier)
 
 
 def with_candidates(books: PriceBooks, own: PriceBook | None = None) -> PriceBooks:

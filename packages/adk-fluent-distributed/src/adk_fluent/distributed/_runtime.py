@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from dbos import DBOS, DBOSClient, SetWorkflowID
+from sqlalchemy.exc import SQLAlchemyError
 
 from adk_fluent.distributed._call import SegmentCall, SegmentResult
 from adk_fluent.distributed._database import ready_for_dbos, unusable
@@ -430,7 +431,7 @@ class Runtime:
 
     def _watch(self) -> None:
         """Give signs of life, hand over the work of the dead, and end what was cancelled."""
-        reaped, fails = -_REAP, False
+        reaped, told = -_REAP, None
         while not self._over.wait(min(_WATCH, self._lease / 4)):
             try:
                 self._end_cancelled()
@@ -438,13 +439,15 @@ class Runtime:
                     reaped = time.monotonic()
                     self._beat()
                     self._reap()
-                fails = False
+                told = None
             except Exception as error:  # noqa: BLE001  # it goes on, and is told once
-                if not fails:
-                    ours = isinstance(error, EngineError)
+                ours = isinstance(error, EngineError)
+                is_bug = not (ours or isinstance(error, SQLAlchemyError | OSError))
+                if told is not is_bug:
                     said = error.found if ours else unusable(error, self.address).found
-                    LOG.warning("a worker could not look after its database, %s", said)
-                fails = True
+                    what = "a worker could not look after its database, %s"
+                    LOG.warning(what, said, exc_info=error if is_bug else None)
+                told = is_bug
 
     def _beat(self) -> None:
         before = time.monotonic()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         EvalFileError,
         MetricUnavailableError,
     )
+    from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._metrics import PrebuiltMetrics
     from adk_fluent.eval._outcome import (
         CaseOutcome,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         ToolUse,
         TurnOutcome,
     )
-    from adk_fluent.eval._report._figures import Gate
     from adk_fluent.eval._report._report import FluentEvalReport, ModelMatrix
     from adk_fluent.eval._report._statistics import (
         CaseChange,
@@ -49,10 +49,10 @@ else:
             "_cases._judge": "FluentJudge",
             "_cases._turn": "ToolCall Turn UserSimulation",
             "_errors": "EvalError EvalFailedError EvalFileError MetricUnavailableError",
+            "_gate": "Gate",
             "_metrics": "PrebuiltMetrics",
             "_outcome": "CaseOutcome Finding MetricScore MetricStatus Status Step Tokens ToolUse"
             " TurnOutcome",
-            "_report._figures": "Gate",
             "_report._report": "FluentEvalReport ModelMatrix",
             "_report._statistics": "CaseChange MetricSummary RegressionReport TagSummary",
             "_running._kept": "ResponseCache",

@@ -6,12 +6,13 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Unpack, cast
 
-from adk_fluent.eval import _errors as check
+from adk_fluent.eval import _arguments as check
+from adk_fluent.eval._arguments import require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases
 from adk_fluent.eval._cases._suite import SAMPLES, Suite
 from adk_fluent.eval._cases._turn import UserSimulation
-from adk_fluent.eval._errors import EvalError, require, require_type
-from adk_fluent.eval._report._figures import Gate
+from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:
@@ -84,24 +85,18 @@ class FluentEvalSuite(Suite):
         require_type(simulation, UserSimulation | None, "simulation= takes a UserSimulation")
         judges = tuple(check.listed("custom_judges", custom_judges))
         super().__init__(
-            *(
-                name,
-                description,
-                pipeline,
-                list[FluentCase](),
-                tuple(map(str, check.listed("metrics", metrics))),
-            ),
-            *(
-                {str(k): v for k, v in (thresholds or {}).items()},
-                check.positive("num_runs", num_runs),
-            ),
-            *(
-                judges,
-                gate,
-                judge_model,
-                check.positive("judge_samples", judge_samples),
-                simulation,
-            ),
+            name=name,
+            description=description,
+            pipeline=pipeline,
+            cases=[],
+            metrics=tuple(map(str, check.listed("metrics", metrics))),
+            thresholds={str(key): value for key, value in (thresholds or {}).items()},
+            num_runs=check.positive("num_runs", num_runs),
+            custom_judges=judges,
+            gate=gate,
+            judge_model=judge_model,
+            judge_samples=check.positive("judge_samples", judge_samples),
+            simulation=simulation,
         )
         if judges:
             from adk_fluent.eval._cases._judge import check_judges  # noqa: PLC0415  # rarely needed
@@ -313,6 +308,21 @@ class FluentEvalSuite(Suite):
         from adk_fluent.eval._files._plain import load_table  # noqa: PLC0415  # rarely needed
 
         return cls._from_data(load_table(path, map, registry), pipeline, more)
+
+    def to_table(self, path: str | PathLike[str]) -> None:
+        """Write the cases as CSV or JSON lines, as `from_table` reads them.
+
+        Args:
+            path: The file, ``.csv`` or ``.jsonl``; CSV holds cases with one text as input.
+
+        Raises:
+            EvalError: A case has a value that the file cannot hold, such as a lambda.
+            EvalFileError: The file cannot be written; an old one stays.
+        """
+        from adk_fluent.eval._files._plain import dump_table  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # of files alone
+
+        Source.write(path, [dump_table(path, self.cases)])
 
     def to_yaml(self, path: str | PathLike[str]) -> None:
         """Write the suite as YAML, without its pipeline and judges.

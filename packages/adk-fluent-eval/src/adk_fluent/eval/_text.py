@@ -6,6 +6,8 @@ import json
 import math
 import os
 import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 
 from adk_fluent.errors import unwrap
@@ -19,7 +21,8 @@ _UNSAFE: Final = re.compile(
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SPACE: Final = re.compile(r"\s+")
 _SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-_SHOWN: Final = 300  # characters of a value in a reason
+_SHOWN: Final = 300  # characters of a value in a reason, and of the repr of an object
+_DEPTH: Final = 60
 _SHORTEST: Final = 8  # characters of a secret; shorter values occur in ordinary words
 
 
@@ -49,12 +52,48 @@ def encodable(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: models as mappings, other objects by their names."""
+def plain(value: Any, depth: int = _DEPTH) -> Any:
+    """Return a value as JSON can hold it, and people read it.
+
+    Models become mappings, functions their names, bytes their number, and other objects what `repr`
+    says of them, cut if long.
+    """
     try:
-        return name_of(value) if is_condition(value) else json_safe(value)
+        return _plain(value, depth)
     except Exception:  # noqa: BLE001  # user objects
         return f"<{type(value).__name__}>"
+
+
+def _plain(given: object, depth: int) -> Any:  # noqa: PLR0911  # one line for each kind
+    value: Any = given
+    if value is None or isinstance(value, str | int | float):
+        return json_safe(value)
+    if isinstance(value, bytes | bytearray):
+        return f"<{len(value)} bytes>"
+    if depth == 0:
+        return "..."
+    if isinstance(value, Mapping):
+        rows = cast("Mapping[Any, Any]", value).items()
+        return {
+            key if isinstance(key, str) else str(plain(key, 1)): plain(each, depth - 1)
+            for key, each in rows
+        }
+    if isinstance(value, Sequence):
+        return [plain(each, depth - 1) for each in cast("Sequence[Any]", value)]
+    if isinstance(value, AbstractSet):
+        items = [plain(each, depth - 1) for each in cast("AbstractSet[Any]", value)]
+        return sorted(items, key=json.dumps)
+    if isinstance(value, type):
+        return repr(value)
+    if names := getattr(value, "__dataclass_fields__", None):
+        return {name: plain(getattr(value, name), depth - 1) for name in names}
+    if callable(getattr(value, "model_dump", None)):
+        return plain(value.model_dump(exclude_none=True), depth - 1)
+    if callable(value):
+        return name_of(value)
+    made = json_safe(value)  # such as of dates
+    unknown = made == f"<{type(value).__qualname__}>"
+    return _cut(repr(value), _SHOWN) if unknown else made
 
 
 def is_condition(expected: Any) -> bool:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -37,19 +36,27 @@ _REFUSED: Final = {
 }
 
 
-@dataclass
+@dataclass(slots=True)
 class _Group:
     """The runs of a suite that one mark asks for."""
 
     suite: FluentEvalSuite
     options: dict[str, Any]
+    _run: SuiteRun | Exception | None = None
 
-    @cached_property
+    @property
     def suite_run(self) -> SuiteRun:
-        """The checked suite; an invalid one raises for each test."""
+        """The suite, which is checked once; an invalid one raises the same for each test."""
         from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
 
-        return SuiteRun(self.suite, cast("Any", self.options))
+        if self._run is None:
+            try:
+                self._run = SuiteRun(self.suite, cast("Any", self.options))
+            except Exception as error:  # noqa: BLE001  # raised below
+                self._run = error
+        if isinstance(self._run, Exception):
+            raise self._run
+        return self._run
 
 
 @dataclass(slots=True)
@@ -292,7 +299,8 @@ def _report(suite: str, texts: list[str]) -> FluentEvalReport:
 
     found: dict[tuple[str, int], CaseOutcome] = {}
     for text in texts:
-        outcome: CaseOutcome = Source(suite).validated(CaseOutcome, json.loads(text))
+        source, held = Source(suite), json.loads(text)
+        outcome: CaseOutcome = source.validated(CaseOutcome, held, strict=True)
         while outcome.key in found:
             outcome.id += " (again)"
         found[outcome.key] = outcome

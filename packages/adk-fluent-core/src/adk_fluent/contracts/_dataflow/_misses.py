@@ -245,9 +245,10 @@ class Misses:
         if site.how == "promises":
             help = f"write it in a step, take it out of the outputs, or {lenient(site)}"
         else:
-            declare = f'declare it: .contract(inputs=["{key}"])'
+            where = ""
             if site.how == "begins with":  # of a part: that it is declared gives it no value
-                declare = f"{declare} of the whole pipeline, whose caller then gives it"
+                where = " on the whole pipeline, so that its caller gives it"
+            declare = f'declare it{where}: .contract(inputs=["{key}"])'
             help = f"write it in a step before, {declare}, or {lenient(site)}"
         who = "nothing" if writer is None else f"only `{site.node.name}` itself"
         return _Said(f"but {who} writes it", [], help)

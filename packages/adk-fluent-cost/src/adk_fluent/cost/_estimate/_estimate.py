@@ -36,6 +36,10 @@ _MOST_ENDS: Final = 1_000
 def percentiles_of(positions: Sequence[Position], wanted: Iterable[float]) -> dict[float, float]:
     """Return what so many percent of the runs cost at most: by the nearest rank of the samples.
 
+    Drawn at random are the branches of routes, the iterations of loops that may end early, the
+    attempts of fallbacks, hand-overs, and the answers that a judge rejects. Tokens, tool rounds and
+    the items of maps are as assumed, and prompts as long as on average.
+
     Args:
         positions: The pipeline, each position before those inside it.
         wanted: Percentiles above 0 and up to 100.

@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 
     from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
     from adk_fluent.cost._prices._books import PriceTable
+    from adk_fluent.ir import ModelCandidate, ModelSelectorNode
 
     Price: TypeAlias = Callable[[str, float, float], float | None]
-    from collections.abc import Callable
-
-    from adk_fluent.ir import ModelCandidate, ModelSelectorNode
 
 
 class Range(NamedTuple):

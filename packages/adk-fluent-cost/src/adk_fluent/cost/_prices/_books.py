@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import cache
 from importlib import import_module
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 #: What a call costs, in so far as that is known.
 Cost: TypeAlias = Money | Unknown
-#: What tokens cost, in USD.
-Rate: TypeAlias = "Callable[[Usage], Decimal]"
 #: What may be given as prices: rows by model, a file of them, a price book, or several in order.
 Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | Path | Iterable[PriceBook]"
 
@@ -105,41 +103,62 @@ class PriceTable:
         must_be(str | Path, path, what, error=PriceFileError)
         from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # imports yaml
 
-        return PriceTable(read_rows(Path(path), PriceTable), source=Path(path).name)
+        return cls(read_rows(Path(path), cls), source=Path(path).name)
 
-    def row(self, model: str, day: date) -> Price | Unknown:
-        """Return the prices of a model on a day."""
+    def _row(self, model: str, day: date) -> Price | Unknown:
         rows = self._rows.get(model)
         if rows is None:
             name = model_id(model)
             keys = product((name.name, name.base), (name.provider, None))
             found = (self._by_name.get((provider, each)) for each, provider in keys)
             rows = next(filter(None, found), None)
-        if rows is None:
-            return Unknown(f"no price of {model!r}")
-        return at_day(rows, day) or Unknown(f"no price of {model!r} on {day.isoformat()}")
+        return _row_at(rows, model, day)
 
     def price(self, model: str, usage: Usage, at: datetime, *, tier: str | None = None) -> Cost:
         """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
-        row = self.row(model, at.date())
+        row = self._row(model, at.date())
         return row if isinstance(row, Unknown) else row.price(usage, tier)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self._rows)} models, source={self.source!r})"
+        return f"PriceTable({len(self._rows)} models, source={self.source!r})"
 
 
-class BuiltInPrices(PriceTable):
+class BuiltInPrices:
     """The prices of Gemini and Gemma that this wheel brings; they need no network.
 
     Attributes:
         source: What reports call it, with the day on which it was checked.
     """
 
-    def __init__(self) -> None:
-        """Make the table."""
-        rows: dict[str, Any] = {f"google/{name}": each for name, each in ROWS.items()}
-        free = {_STAND_IN: {"input": 0, "output": 0}}
-        super().__init__(rows | free, source=f"built-in {CHECKED.isoformat()}")
+    source: str = f"built-in {CHECKED.isoformat()}"
+
+    def _row(self, model: str, day: date) -> Price | Unknown:
+        name = model_id(model)
+        if name.provider not in (None, "google"):
+            return Unknown(f"no price of {model!r}: the table has Google's models only")
+        rows = _built_in().get(name.name) or _built_in().get(name.base)
+        return _row_at(rows, model, day)
+
+    def price(self, model: str, usage: Usage, at: datetime, *, tier: str | None = None) -> Cost:
+        """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""
+        if model == _STAND_IN:
+            return Money()
+        row = self._row(model, at.date())
+        return row if isinstance(row, Unknown) else row.price(usage, tier)
+
+    def __repr__(self) -> str:
+        return f"BuiltInPrices({CHECKED.isoformat()})"
+
+
+@cache
+def _built_in() -> dict[str, _Rows]:
+    return {name: _prices_of(name, rows) for name, rows in ROWS.items()}
+
+
+def _row_at(rows: _Rows | None, model: str, day: date) -> Price | Unknown:
+    if rows is None:
+        return Unknown(f"no price of {model!r}")
+    return at_day(rows, day) or Unknown(f"no price of {model!r} on {day.isoformat()}")
 
 
 def _prices_of(model: str, given: Any) -> _Rows:
@@ -258,18 +277,21 @@ class PriceBooks:
             unknown = unknown or made
         return Quote(unknown or Unknown(f"no price of {model!r}"))
 
-    def of_day(self, model: str, day: date, tier: str | None) -> tuple[Rate | None, str]:
-        """Return what calls of a model cost all day, in USD, and which book says so.
+    def of_day(self, model: str, day: date, tier: str | None) -> tuple[Price | None, str]:
+        """Return the prices that a model has all day, and which book says so.
 
         None where there are none, or a book has to be asked each time: others than tables may say
-        another price for each call.
+        another price for each call, and whoever has made a class of their own may say anything.
         """
+        if type(self) is not PriceBooks:
+            return None, ""
         for book, (_, source) in zip(self.books, self._asked, strict=True):
-            if not isinstance(book, PriceTable) or type(book).price is not PriceTable.price:
+            if type(book) not in (PriceTable, BuiltInPrices):
                 break
-            row = book.row(model, day)
-            if isinstance(row, Price) and (usd := row.of_tier(tier)) is not None:
-                return usd, source
+            table = cast("PriceTable | BuiltInPrices", book)
+            row = table._row(model, day)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            if isinstance(row, Price) and row.has_tier(tier):
+                return row, source
         return None, ""
 
 

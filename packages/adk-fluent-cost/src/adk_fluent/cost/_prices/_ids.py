@@ -9,14 +9,24 @@ from typing import Final
 
 #: Prefixes of LiteLLM, to the provider whose prices hold.
 _PROVIDERS: Final = {
-    **{name: name for name in ("anthropic", "deepseek", "groq", "mistral", "openai")},
-    **{name: name for name in ("openrouter", "perplexity")},
-    **dict.fromkeys(("azure", "azure_ai"), "azure"),
-    **dict.fromkeys(("cohere", "cohere_chat"), "cohere"),
-    **dict.fromkeys(("gemini", "google", "vertex_ai", "vertex_ai_beta"), "google"),
+    "anthropic": "anthropic",
+    "azure": "azure",
+    "azure_ai": "azure",
     "bedrock": "aws",
+    "cohere": "cohere",
+    "cohere_chat": "cohere",
+    "deepseek": "deepseek",
     "fireworks_ai": "fireworks",
+    "gemini": "google",
+    "google": "google",
+    "groq": "groq",
+    "mistral": "mistral",
+    "openai": "openai",
+    "openrouter": "openrouter",
+    "perplexity": "perplexity",
     "together_ai": "together",
+    "vertex_ai": "google",
+    "vertex_ai_beta": "google",
     "xai": "x-ai",
 }
 #: How names of models begin whose provider is known by that.

@@ -12,7 +12,7 @@ from adk_fluent.extend import describe
 from adk_fluent.protocol import Money, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from datetime import date
 
 
@@ -111,25 +111,18 @@ class Price:
 
     def price(self, usage: Usage, tier: str | None) -> Money | Unknown:
         """Return what one call costs."""
-        usd = self.of_tier(tier)
-        if usd is None:
-            return Unknown(f"no price for the service tier {tier!r}")
-        return Money(usd(usage))
-
-    def of_tier(self, tier: str | None) -> Callable[[Usage], Decimal] | None:
-        """Return what calls in a service tier cost, in USD; None where there is no such tier."""
         times = self.multipliers.get(tier or "standard")
-        if times is None or (times == 1 and not self.above):
-            return None if times is None else self.rates.price
+        if times is None:
+            return Unknown(f"no price for the service tier {tier!r}")
+        rates = self.rates
+        for threshold, dearer in self.above:
+            if usage.prompt + usage.tool > threshold:
+                rates = dearer
+        return Money(rates.price(usage) * times)
 
-        def usd(usage: Usage) -> Decimal:
-            rates = self.rates
-            for threshold, dearer in self.above:
-                if usage.prompt + usage.tool > threshold:
-                    rates = dearer
-            return rates.price(usage) * times
-
-        return usd
+    def has_tier(self, tier: str | None) -> bool:
+        """Return whether there is a price in a service tier; None is the standard one."""
+        return (tier or "standard") in self.multipliers
 
 
 def at_day(prices: tuple[Price, ...], day: date) -> Price | None:
@@ -209,15 +202,17 @@ def amount(value: Any, where: str) -> Decimal:
     """
     made = number(value, f"{where}: a price")
     if made > MOST:
-        or_else = f"{made / 1000} if it is the price of a billion"
-    elif 0 < made < LEAST:
+        raise PriceError(
+            f"{where}: {made} USD for a million tokens is no price",
+            found=f"{made} for a million, or {made / 1000} if it is the price of a billion",
+            help="give USD for a million tokens, such as 0.30",
+        )
+    if 0 < made < LEAST:
         million, thousand = ((made * each).normalize() for each in (_MILLION, 1000))
-        or_else = f"{million:f} if it is the price of one token, or {thousand:f} if it is that of "
-        or_else += "a thousand"
-    else:
-        return made
-    raise PriceError(
-        f"{where}: {made} USD for a million tokens is no price",
-        found=f"{made} for a million, or {or_else}",
-        help="give USD for a million tokens, such as 0.30",
-    )
+        raise PriceError(
+            f"{where}: {made} USD for a million tokens is no price",
+            found=f"{made} for a million, or {million:f} if it is the price of one token, or "
+            f"{thousand:f} if it is that of a thousand",
+            help="give USD for a million tokens, such as 0.30",
+        )
+    return made

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval import _errors as check
+from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._cases import _turn
 from adk_fluent.eval._cases._turn import Contains, StateMap, ToolCall, Turn, UserSimulation
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._text import error_line, plain
+from adk_fluent.eval._text import error_line
 from adk_fluent.extend import caller, describe
 
 if TYPE_CHECKING:
@@ -179,16 +178,13 @@ class FluentCase:
         return None if self.location is None else f"{self.location[0]}:{self.location[1]}"
 
     def _made_id(self) -> str:
-        from hashlib import sha256  # noqa: PLC0415  # loads OpenSSL; cases with an id need none
+        from adk_fluent.eval._digest import digest_of  # noqa: PLC0415  # loads OpenSSL; cases with an id need none
 
         messages = [turn.input for turn in self.turns]
         said = [_turn.text_of(each) for each in messages]
         media = [digest for each in messages for digest in _turn.media_digests(each)]
-        state = {
-            _turn.key_of(key): plain(value) for key, value in (self.initial_state or {}).items()
-        }
-        identity = json.dumps([said, media, self.target_node, state], sort_keys=True)
-        digest = sha256(identity.encode()).hexdigest()[:8]
+        state = {_turn.key_of(key): value for key, value in (self.initial_state or {}).items()}
+        digest = digest_of([said, media, self.target_node, state])[:8]
         slug = _SLUG.sub("-", said[0].lower())[:_SLUG_LENGTH].strip("-")
         return f"{slug}-{digest}" if slug else digest
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, SupportsFloat, cast
 
-from adk_fluent.eval import _errors as check
+from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._turn import UserSimulation
-    from adk_fluent.eval._report._figures import Gate
+    from adk_fluent.eval._gate import Gate
 
 SAMPLES: Final = 5  # ADK's default
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
-from adk_fluent.eval._errors import EvalError, is_text, positive, require, require_type
+from adk_fluent.eval._arguments import is_text, positive, require, require_type
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:

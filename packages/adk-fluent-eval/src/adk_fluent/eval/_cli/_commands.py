@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 _SHOWN: Final = ("target_node", "skip", "xfail")
 
 
-_COUNT, _PART = click.IntRange(min=0), click.FloatRange(0, 1, min_open=True, max_open=True)
-_REGRESSIONS: Final = "Cases that may regress, at most."
-_ALPHA: Final = "The p-value up to which a change is significant."
-
-
 @click.command("matrix", short_help="Run a suite with several models, and compare them.")
 @click.argument("target")
 @common.pipeline_option
@@ -68,8 +63,20 @@ def matrix(ctx: click.Context, target: str, **options: Any) -> None:
 @click.command("compare", short_help="Compare a report with a baseline, case by case.")
 @click.argument("current", type=click.Path())
 @click.argument("baseline", type=click.Path())
-@click.option("--max-regressions", type=_COUNT, default=0, show_default=True, help=_REGRESSIONS)
-@click.option("--alpha", type=_PART, default=0.05, show_default=True, help=_ALPHA)
+@click.option(
+    "--max-regressions",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Cases that may regress, at most.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="The p-value up to which a change is significant.",
+)
 @common.output_options("json", "markdown", "html")
 @click.pass_context
 def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, Target, attribute_of, module_of, note
-from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.eval._files._source import Source, with_suite
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form
@@ -153,30 +153,37 @@ class Output:
 
     def save(self, path: str, make: Callable[[], str]) -> None:
         """Write a document to a file; a failure is noted, and the others are still written."""
-        with self.noted():
-            Source.write(path, [encodable(make())])
+        text = encodable(make())
+        with self.noting():
+            Source.write(path, [text])
 
     @contextmanager
-    def noted(self) -> Generator[None]:
-        """Note what cannot be written, and go on."""
+    def noting(self) -> Generator[None]:
+        """Note a file that cannot be written, and go on."""
         try:
             yield
-        except (OSError, ValueError) as error:
-            self.failed = True
-            note(f"error: {error}", fg="red")
+        except EvalFileError as error:
+            self._fail(str(error))
+
+    def _fail(self, why: str) -> None:
+        self.failed = True
+        note(f"error: {why}", fg="red")
 
     def summarize(self, make: Callable[[], str]) -> None:
         """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
         path: str | None = self._options.get("github_summary")
         if not path:
             return
-        with self.noted(), Path(path).open("ab") as file:
-            room = _SUMMARY_BYTES - file.tell()
-            page = f"{encodable(make())}\n".encode()
-            if len(page) > room:
-                end = page.rfind(b"\n", 0, max(0, room - len(_CUT)))
-                page = page[:end] + _CUT.encode() if end > 0 else b""
-            file.write(page)
+        page = f"{encodable(make())}\n".encode()
+        try:
+            with Path(path).open("ab") as file:
+                room = _SUMMARY_BYTES - file.tell()
+                if len(page) > room:
+                    end = page.rfind(b"\n", 0, max(0, room - len(_CUT)))
+                    page = page[:end] + _CUT.encode() if end > 0 else b""
+                file.write(page)
+        except OSError as error:
+            self._fail(f"{path} cannot be written: {error.strerror or error}")
 
     def write_report(
         self, report: FluentEvalReport, baseline: FluentEvalReport | None = None, suite: str = ""

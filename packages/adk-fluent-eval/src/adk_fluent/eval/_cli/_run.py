@@ -56,20 +56,18 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> flo
     return number
 
 
-def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
     """A part of the cases, as ``2/5``."""
-    if value is not None and not re.fullmatch(r"\d+/\d+", value):
+    if value is None:
+        return None
+    part, _, parts = value.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
         raise click.BadParameter(f"{value!r} is not a part; write 2/5 for the second of five.")
-    return None if value is None else tuple(map(int, value.split("/")))
+    return int(part), int(parts)
 
 
-_COUNT, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0, min_open=True)
-_FOLDER, _FILE = click.Path(file_okay=False), click.Path(dir_okay=False)
-_ENGINES, _MODES = click.Choice(get_args(Engine)), click.Choice(get_args(CacheMode))
-_MODE: Final = "What --cache does: record everything anew, or replay without calling a model."
-_ADK_RESULTS: Final = "Write results into this agent's folder, for adk web."
-_AT_ONCE: Final = "Runs at the same time, at most."
-_REGRESSIONS: Final = "Cases that may regress, at most."
+_COUNT: Final = click.IntRange(min=1)
+_SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 
 @click.command("run", short_help="Run suites, and report whether they pass.")
@@ -79,21 +77,42 @@ _REGRESSIONS: Final = "Cases that may regress, at most."
 @click.option("--tag", "filter_tags", multiple=True, help="Run cases with this tag; repeatable.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
 @click.option("--runs", "num_runs", type=_COUNT, help="Runs of each case.")
-@click.option("--parallelism", type=_COUNT, default=10, show_default=True, help=_AT_ONCE)
+@click.option(
+    "--parallelism",
+    type=_COUNT,
+    default=10,
+    show_default=True,
+    help="Runs at the same time, at most.",
+)
 @click.option("--timeout", "timeout_s", type=_SECONDS, help="Seconds of a run, at most.")
 @click.option("--shard", callback=_shard, metavar="I/N", help="Run part I of N of the cases.")
-@click.option("--engine", type=_ENGINES, default="auto", help="Ours, or ADK's: local.")
+@click.option(
+    "--engine", type=click.Choice(get_args(Engine)), default="auto", help="Ours, or ADK's: local."
+)
 @click.option("--model", help="Answers in place of every model of the pipeline.")
-@click.option("--cache", type=_FOLDER, help="Keep and replay answers there.")
-@click.option("--cache-mode", type=_MODES, default="auto", show_default=True, help=_MODE)
-@click.option("--journal", type=_FILE, help="Resume what is done there.")
+@click.option("--cache", type=click.Path(file_okay=False), help="Keep and replay answers there.")
+@click.option(
+    "--cache-mode",
+    type=click.Choice(get_args(CacheMode)),
+    default="auto",
+    show_default=True,
+    help="What --cache does: record everything anew, or replay without calling a model.",
+)
+@click.option("--journal", type=click.Path(dir_okay=False), help="Resume what is done there.")
 @click.option("--fail-fast", is_flag=True, help="Start nothing more after a run that did not pass.")
 @click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with this report.")
 @click.option("--update-baseline", is_flag=True, help="Write the results to --baseline instead.")
-@click.option("--max-regressions", type=click.IntRange(min=0), help=_REGRESSIONS)
+@click.option(
+    "--max-regressions", type=click.IntRange(min=0), help="Cases that may regress, at most."
+)
 @click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
 @common.output_options(*FORMS)
-@click.option("--adk-results", type=_FOLDER, metavar="AGENT", help=_ADK_RESULTS)
+@click.option(
+    "--adk-results",
+    type=click.Path(file_okay=False),
+    metavar="AGENT",
+    help="Write results into this agent's folder, for adk web.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
 @click.option("--no-progress", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -207,7 +226,7 @@ class _Job:
         output.write_report(report, self._baseline, self._label)
         if options["adk_results"] is not None:
             agent = Path(options["adk_results"]).resolve()
-            with output.noted():
+            with output.noting():
                 report.save_adk_results(agent.parent, agent.name)
         if options["update_baseline"] and path is not None:
             if report.interrupted or report.counts[Status.ERROR]:

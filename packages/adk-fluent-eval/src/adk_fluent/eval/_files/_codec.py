@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
+from adk_fluent.eval._arguments import did_you_mean, require_type
 from adk_fluent.eval._cases._case import FluentCase, initial_state
 from adk_fluent.eval._cases._suite import SAMPLES, Suite
 from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation, key_of
-from adk_fluent.eval._errors import EvalError, did_you_mean, require_type
+from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import defaults_of
-from adk_fluent.eval._report._figures import Gate
 from adk_fluent.eval._text import plain
 from adk_fluent.extend import describe, json_safe, storage_fault
 
 if TYPE_CHECKING:
+    from adk_fluent.eval._errors import EvalError
     from adk_fluent.eval._files._source import Source
     from adk_fluent.extend import At
 
@@ -29,7 +30,10 @@ _R = TypeVar("_R")
 
 #: A mapping with one of these as its only key stands for something that files have no words for;
 #: LITERAL escapes a value that looks like one.
-CALL, RAISE, REGEX, LITERAL = "call", "raise", "regex", "literal"
+CALL: Final = "call"
+RAISE: Final = "raise"
+REGEX: Final = "regex"
+LITERAL: Final = "literal"
 _FLAGS: Final = {letter: re.RegexFlag[letter.upper()] for letter in "aimsx"}
 
 SUITE_FIELDS: Final = tuple(
@@ -37,8 +41,17 @@ SUITE_FIELDS: Final = tuple(
     for name in Suite.__dataclass_fields__
     if name not in {"pipeline", "cases", "custom_judges"}
 )
-CASE_FIELDS: Final = tuple(name for name in FluentCase.__dataclass_fields__ if name != "location")
-_TURN: Final = tuple(Turn.__dataclass_fields__)
+#: Fields in the order in which files have them.
+_EXPECTED: Final = (
+    *("expected_trajectory", "rubrics", "reference_response", "expected_response_contains"),
+    *("state_assertions", "expected_status"),
+)
+CASE_FIELDS: Final = (
+    *("id", "input", *_EXPECTED, "simulation", "trajectory_match", "mock_tool_outputs"),
+    *("initial_state", "target_node", "max_cost_usd", "max_tokens", "max_latency_s"),
+    *("max_tool_calls", "timeout_s", "skip", "xfail", "tags", "metadata", "answers"),
+)
+TURN_FIELDS: Final = ("input", *_EXPECTED)
 
 
 @dataclass(frozen=True)
@@ -80,10 +93,13 @@ def suite_data(suite: Suite) -> dict[str, Any]:
         made.pop("judge_model", None)
     if "metrics" in made:
         made["metrics"] = list(suite.metrics)
-    if not (gate := _record_data(suite.gate)):
-        del made["gate"]
-    simulation = {} if suite.simulation is None else {"simulation": _simulation(suite.simulation)}
-    return made | ({"gate": gate} if gate else {}) | simulation
+    del made["gate"]
+    if gate := _record_data(suite.gate):
+        made["gate"] = gate
+    if suite.simulation is not None:
+        del made["simulation"]
+        made["simulation"] = _simulation(suite.simulation)
+    return made
 
 
 def _simulation(simulation: UserSimulation) -> dict[str, Any]:
@@ -139,7 +155,7 @@ class _Writer:
 
     def _turn(self, given: Any) -> Any:
         if isinstance(given, Turn):
-            return {"input": self._turn(given.input), **self.fields(given, _TURN[1:])}
+            return {"input": self._turn(given.input), **self.fields(given, _EXPECTED)}
         if isinstance(given, str):
             return self._plain("input", given)
         from adk_fluent.eval._files._cases_adk import content_data  # noqa: PLC0415  # slow
@@ -149,8 +165,13 @@ class _Writer:
     def _call(self, given: str | ToolCall) -> Any:
         if isinstance(given, str):
             return self._plain("expected_trajectory", given)
-        args = None if given.args is None else self._each("expected_trajectory", given.args, CALL)
-        return {"tool": given.name} | ({} if args is None else {"args": args})
+        made: dict[str, Any] = {"tool": given.name}
+        if given.args is not None:
+            made["args"] = {
+                name: self._value(f"expected_trajectory: argument {name!r}", value, name, (CALL,))
+                for name, value in given.args.items()
+            }
+        return made
 
     def _contains(self, given: Any) -> Any:
         if isinstance(given, list | tuple):
@@ -284,7 +305,7 @@ class Reader:
     def _turn(self, at: At, value: Any) -> Any:
         if not isinstance(value, Mapping) or "parts" in value:
             return self._message(at, value)
-        fields = self.fields(at, value, _TURN, "a turn")
+        fields = self.fields(at, value, TURN_FIELDS, "a turn")
         self._check_input(at, fields, "a turn")
         return Turn(**{**fields, "input": self._message((*at, "input"), fields["input"])})
 
@@ -296,10 +317,14 @@ class Reader:
         return read_content(self.source, at, cast("Mapping[str, Any]", value))
 
     def _calls(self, at: At, value: Any) -> Any:
-        """Tool calls: names, or ``{tool: name, args: {...}}``; others are refused by the case."""
-        if isinstance(value, list):
-            calls = enumerate(cast("list[Any]", value))
-            return [self._calls((*at, n), each) for n, each in calls]
+        """Tool calls; what is no list is refused by the case."""
+        if not isinstance(value, list):
+            return value
+        calls = enumerate(cast("list[Any]", value))
+        return [self._call((*at, n), each) for n, each in calls]
+
+    def _call(self, at: At, value: Any) -> Any:
+        """A tool call: a name, or ``{tool: name, args: {...}}``."""
         if not isinstance(value, Mapping):
             return value
         given = self.source.mapping(at, value, ("tool", "args"), "a tool call")
@@ -317,9 +342,11 @@ class Reader:
         given = self.source.mapping(at, value)
         text, letters = given.get(REGEX), given.get("flags", "")
         try:
-            flags = sum((_FLAGS[letter] for letter in letters), re.NOFLAG)
+            flags = re.NOFLAG
+            for letter in letters:
+                flags |= _FLAGS[letter]
             return re.compile(cast("str", text), flags)
-        except (re.error, KeyError, TypeError, OverflowError, RecursionError) as error:
+        except (re.error, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             help = f'{{regex: "T-[0-9]+", flags: {"".join(_FLAGS)}}}'
             raise self.source.error(at, f"invalid pattern: {error}", help=help) from error
 

@@ -242,7 +242,7 @@ def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
         judge: Any = given.get("judge_model_options", given.get("judgeModelOptions")) or {}
         fields["judge_model"] = judge.get("judge_model", fields.get("judge_model"))
         fields["judge_samples"] = judge.get("num_samples", fields.get("judge_samples"))
-        if name == TRAJECTORY and value is given:
+        if name == TRAJECTORY and isinstance(value, dict):
             match = given.get("match_type", given.get("matchType", "exact"))
             match = _MATCHES[match] if match in (0, 1, 2) else str(match).lower()
             ignore_args = bool(given.get("ignore_args", given.get("ignoreArgs")))
@@ -262,11 +262,13 @@ def _matched(case: FluentCase, match: str, *, ignore_args: bool) -> FluentCase:
     """A case whose trajectories are compared as ADK's configuration says."""
     changed = replace(case, trajectory_match=cast("Any", match or case.trajectory_match))
     if ignore_args:
-        turns = [*case.turns]
-        for turn in turns:
-            if (calls := turn.trajectory) is not None:
-                turn.expected_trajectory = [call.name for call in calls]
-        changed.input = turns
+        changed.input = [_without_arguments(turn) for turn in case.turns]
         changed.expected_trajectory = changed.reference_response = None
         changed.expected_response_contains = None
     return changed
+
+
+def _without_arguments(turn: Turn) -> Turn:
+    if (calls := turn.trajectory) is None:
+        return turn
+    return replace(turn, expected_trajectory=[call.name for call in calls])

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.sessions.session import Session
 from google.genai.types import Content
 
+from adk_fluent.eval._arguments import require_type
 from adk_fluent.eval._cases._turn import ToolCall, Turn
-from adk_fluent.eval._errors import EvalError, require_type
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.extend import is_journal_key, to_agent_event
 from adk_fluent.protocol import RunResult
 

@@ -69,7 +69,15 @@ def environment(text: Escape, **more: Any) -> Environment:
     filters: dict[str, Any] = made.filters
     filters |= {name: getattr(_text, name) for name in _FILTERS}
     filters |= {"listed": listed, "n": "{:,}".format, "table": _table, "text": text, **more}
+    filters["quoted"] = _quoted
     return made
+
+
+def _quoted(text: str) -> str:
+    """An attribute of XML, in which readers find the same line breaks."""
+    from xml.sax.saxutils import quoteattr  # noqa: PLC0415  # of one document alone
+
+    return quoteattr(_text.clean(text))
 
 
 def _table(text: str) -> str:

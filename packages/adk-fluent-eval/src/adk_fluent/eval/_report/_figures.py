@@ -1,73 +1,26 @@
-"""The figures of a report, the gate, and whether the figures meet it."""
+"""The figures of a report, and whether they meet the gate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from adk_fluent.eval import _errors as check
+from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
 from adk_fluent.eval._report import _statistics as statistics
 from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
 from adk_fluent.eval._text import dollars, measured, one_line, percent, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from google.adk.evaluation.eval_result import EvalCaseResult
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._report._statistics import RegressionReport
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """The conditions under which a suite passes.
-
-    Runs that end in an error or without a score never count as passed.
-
-    Attributes:
-        min_pass_rate: Share of runs that must pass, 0 to 1.
-        min_tag_pass_rate: Tag to the share of its runs that must pass.
-        min_metric: Metric to the mean score it must reach (stay below, where lower is better). A
-            run without a score counts as 0, and fails where lower is better.
-        max_regressions: Cases that may be worse than in the baseline; None ignores regressions.
-        significant_only: Count regressions only if McNemar's test finds the change significant.
-        allow_flaky: Whether a case may pass in one run and fail in another.
-        max_cost_usd: US dollars that the suite may cost; None sets no limit.
-    """
-
-    min_pass_rate: float = 1.0
-    min_tag_pass_rate: Mapping[str, float] = field(default_factory=dict[str, float])
-    min_metric: Mapping[str, float] = field(default_factory=dict[str, float])
-    max_regressions: int | None = 0
-    significant_only: bool = False
-    allow_flaky: bool = True
-    max_cost_usd: float | None = None
-
-    def __post_init__(self) -> None:
-        shares = {"min_pass_rate=": self.min_pass_rate, **self._named("min_tag_pass_rate")}
-        for name, value in shares.items():
-            valid = check.is_number(value) and 0 <= value <= 1
-            check.require(valid, f"{name} must be between 0 and 1", value)
-        for name, value in self._named("min_metric").items():
-            check.require(check.is_number(value), f"{name} must be a number", value)
-        limit, cost = self.max_regressions, self.max_cost_usd
-        valid = limit is None or check.is_whole(limit, 0)
-        check.require(valid, "max_regressions= must be a whole number >= 0", limit)
-        check.require(
-            cost is None or check.is_limit(cost), "max_cost_usd= must be a number >= 0", cost
-        )
-        for name in ("significant_only", "allow_flaky"):
-            check.require_type(getattr(self, name), bool, f"{name}= must be True or False")
-
-    def _named(self, field: str) -> dict[str, Any]:
-        held = getattr(self, field)
-        check.require_type(held, Mapping, f"{field}= must be a mapping of names to numbers")
-        return {f"{field}[{name!r}]": value for name, value in held.items()}
 
 
 _NAMES: Final = 10  # ids that a line lists

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._report._figures import ReportFigures
 
-_PACKAGE, _TEMPLATE = "adk_fluent.eval._report", "report.html.j2"
-_LONG, _SHORT = 20_000, 200  # characters of a text, with and without room
+_PACKAGE: Final = "adk_fluent.eval._report"
+_TEMPLATE: Final = "report.html.j2"
+_LONG: Final = 20_000  # characters of a text
+_SHORT: Final = 200  # and without room
 _ROOM: Final = 40_000_000  # characters of transcripts in a page
 _ROOM_OF_RUN: Final = 1_000_000
 _ITEMS: Final = 200  # of a list
@@ -44,7 +46,14 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
     script = source.partition("<script>")[2].partition("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return made.get_template(_TEMPLATE).generate(
-        page=page, report=report, script_hash=digest, signs=_SIGNS, met=_MET
+        page=page,
+        report=report,
+        script_hash=digest,
+        signs=_SIGNS,
+        met=_MET,
+        tags={name: number for number, name in enumerate(report.per_tag)},
+        metrics={name: number for number, name in enumerate(report.per_metric)},
+        flaky={*report.flaky},
     )
 
 

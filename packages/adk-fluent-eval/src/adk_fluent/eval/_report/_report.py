@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
 from adk_fluent.eval._files._source import Source
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_LISTED, _LINE = 10, 300  # outcomes that an error lists, and characters of each
+_LISTED: Final = 10  # outcomes that an error lists
+_LINE: Final = 300  # characters of each
 
 
 class FluentEvalReport(ReportFigures):
@@ -128,6 +130,7 @@ class FluentEvalReport(ReportFigures):
             interrupted=any(each.interrupted for each in reports),
             saved_regressions=[line for each in reports for line in each.regressions],
             baseline=None,
+            fluent_cases=[case for each in reports for case in each.fluent_cases],
             adk_results={},
         )
 
@@ -155,7 +158,8 @@ class FluentEvalReport(ReportFigures):
 
     def to_junit(self) -> str:
         """Return JUnit XML with a test case for each run."""
-        return document("junit.xml.j2", report=self)
+        several = {each.id for each in self.outcomes if each.run > 1}
+        return document("junit.xml.j2", report=self, several=several)
 
     def __repr__(self) -> str:
         return (
@@ -183,6 +187,21 @@ def outcome_line(outcome: CaseOutcome) -> str:
 
 class ModelMatrix(dict[str, FluentEvalReport]):
     """The report of each model, by the model's name; see `FluentEvalSuite.matrix`."""
+
+    @property
+    def best(self) -> str:
+        """The model with the highest pass rate; of equal ones the cheaper, then the faster.
+
+        Interrupted runs, and those in which no run counts, come last.
+        """
+
+        def rank(model: str) -> tuple[bool, float, float, float]:
+            report = self[model]
+            cost = inf if report.cost_usd is None else report.cost_usd
+            incomplete = report.interrupted or not report.counting
+            return incomplete, -report.pass_rate, cost, _duration(report) or inf
+
+        return min(self, key=rank)
 
     @property
     def differing(self) -> dict[str, list[str]]:

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 from math import comb, fsum, inf, sqrt
 from typing import TYPE_CHECKING, TypeAlias
 
-from adk_fluent.eval._errors import EvalFailedError, is_number, require
+from adk_fluent.eval._arguments import is_number, require
+from adk_fluent.eval._errors import EvalFailedError
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status, Tokens
 from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._text import encodable, one_line

@@ -6,23 +6,18 @@ digest of all that its result depends on: the case, the pipeline, the metrics an
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, cast, get_args
 
-from adk_fluent.eval._errors import EvalFileError, require, require_type
+from adk_fluent.eval._arguments import require, require_type
+from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._json import json_line
-from adk_fluent.eval._text import plain, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+from adk_fluent.eval._text import shown
 
 CacheMode = Literal["auto", "record", "replay"]
 _ANSWER: Final = {"kind": "model-answer", "schema": 1}
@@ -85,7 +80,6 @@ class ResponseCache:
 
 
 _HEAD: Final = {"kind": "eval-journal", "schema": 1}
-_DEPTH: Final = 20
 
 
 class Journal:
@@ -170,31 +164,3 @@ class Journal:
             self.problem = f"the journal cannot be written: {error.strerror or error}"
         else:
             self._fresh = False
-
-
-def digest_of(parts: Iterable[Any]) -> str:
-    """Return a digest of plain data, records and functions; functions count by their source."""
-    text = json.dumps([_told(each) for each in parts], sort_keys=True, ensure_ascii=True)
-    return sha256(text.encode()).hexdigest()[:24]
-
-
-def _told(given: object, depth: int = 0) -> Any:  # noqa: PLR0911  # one line for each kind
-    value: Any = given
-    if depth > _DEPTH:
-        return "..."
-    if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value).items()
-        return {str(key): _told(each, depth + 1) for key, each in pairs}
-    if isinstance(value, list | tuple):
-        return [_told(each, depth + 1) for each in cast("list[Any]", value)]
-    if callable(value) and not isinstance(value, type):
-        try:
-            return [str(getattr(value, "__qualname__", "")), inspect.getsource(value)]
-        except (OSError, TypeError):
-            return plain(value)
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        names = (name for name in value.__dataclass_fields__ if name != "location")
-        return {name: _told(getattr(value, name), depth + 1) for name in names}
-    # the name of a model, not its object with an address
-    model: Any = getattr(value, "model", None)
-    return model if isinstance(model, str) else plain(value)

@@ -7,7 +7,8 @@ import inspect
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval._errors import EvalError, did_you_mean
+from adk_fluent.eval._arguments import did_you_mean
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line
 from adk_fluent.extend import describe
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from adk_fluent.eval import _errors as check
+from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._errors import EvalError
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from google.adk.tools.base_toolset import BaseToolset
 from adk_fluent import ir
 from adk_fluent.backends import adk
 from adk_fluent.errors import AdkFluentError
-from adk_fluent.eval._errors import EvalError, check_known
+from adk_fluent.eval._arguments import check_known
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line
 from adk_fluent.extend import added_tools, describe
 

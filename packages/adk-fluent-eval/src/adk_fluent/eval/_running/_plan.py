@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from adk_fluent.eval import _errors as check
+from adk_fluent.eval import _arguments as check
 from adk_fluent.eval import _metrics
 from adk_fluent.eval._cases._case import FluentCase, simulation_of
 from adk_fluent.eval._checks._checks import expectations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._suite import Suite
-    from adk_fluent.eval._report._figures import Gate
+    from adk_fluent.eval._gate import Gate
 
 _ALWAYS_MET = {*_metrics.CHECKS} - {_metrics.TRAJECTORY}  # checks with a fixed threshold
 

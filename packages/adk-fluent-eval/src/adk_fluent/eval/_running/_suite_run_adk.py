@@ -19,14 +19,16 @@ from google.adk.version import __version__
 
 from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
+from adk_fluent.eval._arguments import check_known, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
-from adk_fluent.eval._errors import EvalError, check_known, require, require_type
+from adk_fluent.eval._digest import digest_of
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._running import _case_run_adk as case_runs
 from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings
-from adk_fluent.eval._running._kept import Journal, ResponseCache, digest_of
+from adk_fluent.eval._running._kept import Journal, ResponseCache
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
@@ -311,33 +313,55 @@ def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSet
         names = [each.name for each in (*target.app.plugins, *settings.plugins)]
         if len(set(names)) < len(names):
             raise EvalError("two plugins have the same name", found=", ".join(names))
-        _check_names(case, target)
-        for what, found, help in _faults(case, target, settings):
-            raise case.error(what, found=found, help=help)
+        _check_tools(case, target)
+        _check_mock_arguments(case, target)
+        _check_steps(case, target)
+        _check_answers(case, target, settings)
+        _check_bare(case, target, settings)
+        if case.max_cost_usd is not None and settings.prices is None:
+            what = "max_cost_usd= needs prices, and there is no price book"
+            raise case.error(what, help="give run(prices=...), or: pip install adk-fluent-cost")
 
 
-def _check_names(case: FluentCase, target: Target) -> None:
-    """Check that tools and steps that a case names exist."""
+def _check_tools(case: FluentCase, target: Target) -> None:
+    """Check that tools that a case names exist, and can be mocked and seen."""
     mocks = case.mock_tool_outputs or {}
     expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
     for what, names in (("expects a call of", expected), ("mocks", mocks)):
         named = [each for each in names if not target.knows_tool(each)]
         check_known(named, target.tools, f"it {what} unknown tool", "tools", case.error)
+    for name in mocks:
+        if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
+            what = f"it mocks tool {name!r}, which an agent calls that runs without plugins"
+            found = f"agents inside tools: {', '.join(sorted(target.hidden))}"
+            help = "give its AgentTool include_plugins=True, or mock that tool"
+            raise case.error(what, found=found, help=help)
+    for name in () if target.open else expected:
+        if name in target.inner_tools:
+            what = f"it expects a call of tool {name!r}, which only an agent inside a tool calls"
+            found = "its calls are in a session of their own"
+            help = "expect the call of the outer tool, or use a FluentJudge"
+            raise case.error(what, found=found, help=help)
+
+
+def _check_mock_arguments(case: FluentCase, target: Target) -> None:
+    """Check that mocks take arguments that their tools have."""
+    for name in () if target.open else case.mock_tool_outputs or {}:
+        known = [_arguments(tool) for tool in target.tools.get(name, ())]
+        if known and None not in known:
+            check_arguments(case, name, sorted({each for names in known for each in names or ()}))
+
+
+def _check_steps(case: FluentCase, target: Target) -> None:
+    """Check that steps in ``step.key`` exist; a key of state may have a dot, too."""
     if target.open:
         return
-    known = {*target.steps, *target.tools}
-    what = "it answers unknown step or tool"
-    check_known(case.answers or (), known, what, "steps and tools", case.error)
-    for name in mocks:
-        asked = [_arguments(tool) for tool in target.tools.get(name, ())]
-        if asked and None not in asked:
-            check_arguments(case, name, sorted({each for names in asked for each in names or ()}))
     given = {key_of(ref) for ref in case.initial_state or {}}
     for turn in (case, *case.turns):
         for ref, value in (turn.state_assertions or {}).items():
             step, dot, _ = (key := key_of(ref)).partition(".")
             if not dot or step in target.steps or key in given:
-                continue  # a key of state may have a dot, too
+                continue
             if not isinstance(ref, str) or ":" in step:
                 continue  # typed references and scoped keys are keys
             # a key that is absent is None, so a misspelt step would pass
@@ -346,40 +370,30 @@ def _check_names(case: FluentCase, target: Target) -> None:
                 check_known([step], target.steps, what, "steps", case.error)
 
 
-def _faults(
-    case: FluentCase, target: Target, settings: RunSettings
-) -> Iterator[tuple[str, str | None, str]]:
-    """What of a case cannot be: what, found and help."""
-    light = 'use engine="light"'
-    for name in case.mock_tool_outputs or {}:
-        if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
-            yield (
-                f"it mocks tool {name!r}, which an agent calls that runs without plugins",
-                f"agents inside tools: {', '.join(sorted(target.hidden))}",
-                "give its AgentTool include_plugins=True, or mock that tool",
-            )
-    expected = (call.name for turn in case.turns for call in turn.trajectory or ())
-    for name in () if target.open else expected:
-        if name in target.inner_tools:
-            yield (
-                f"it expects a call of tool {name!r}, which only an agent inside a tool calls",
-                "its calls are in a session of their own",
-                "expect the call of the outer tool, or use a FluentJudge",
-            )
+def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> None:
+    """Check that what a case answers may ask."""
+    if not target.open:
+        known, what = {*target.steps, *target.tools}, "it answers unknown step or tool"
+        check_known(case.answers or (), known, what, "steps and tools", case.error)
     for name in case.answers or {}:
         if name in target.models and name not in target.tools:
             what = f"it answers agent {name!r}, and agents ask nothing"
-            yield what, None, "answers= takes names of gates and tools"
+            raise case.error(what, help="answers= takes names of gates and tools")
     if case.answers and settings.engine == "local":
+        what = 'questions cannot be answered with engine="local"'
         found = "ADK's LocalEvalService takes an answer for a turn of its own"
-        yield 'questions cannot be answered with engine="local"', found, light
-    if case.skip is None and case_runs.is_bare(settings.engine):
+        raise case.error(what, found=found, help='use engine="light"')
+
+
+def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None:
+    """Check that a case needs no plugins, where ADK's service runs an agent without its App."""
+    if case.skip is not None or not case_runs.is_bare(settings.engine):
+        return
+    fault = next(_needs_app(case, target.app, settings), None)
+    if fault is not None:
+        what = f'{fault} with engine="local" on google-adk {__version__}'
         found = "its LocalEvalService runs the agent alone, without an App and its plugins"
-        for what in _needs_app(case, target.app, settings):
-            yield f'{what} with engine="local" on google-adk {__version__}', found, light
-    if case.max_cost_usd is not None and settings.prices is None:
-        help = "give run(prices=...), or: pip install adk-fluent-cost"
-        yield "max_cost_usd= needs prices, and there is no price book", None, help
+        raise case.error(what, found=found, help='use engine="light"')
 
 
 def _needs_app(case: FluentCase, app: App, settings: RunSettings) -> Iterator[str]:

@@ -5,9 +5,11 @@ ADK has no mark on such an event, but asks the plugins of the run first, whoever
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.plugins.plugin_manager import PluginManager
 
 from adk_fluent.backends.adk._hooks._in_flow import PluginsInFlow
 
@@ -16,13 +18,19 @@ if TYPE_CHECKING:
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
-    from google.adk.plugins.plugin_manager import PluginManager
 
 
-class _Watching(PluginsInFlow):
+class _Watching(PluginManager):
     """The plugins of a run, and the agents that are done."""
 
     over: set[str]
+
+    @classmethod
+    def of(cls, manager: PluginManager) -> _Watching:
+        """The same plugins, with ways of their own if they have any."""
+        made: _Watching = object.__new__(_watching(type(manager)))
+        made.__dict__.update(manager.__dict__)
+        return made
 
     async def run_before_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> Any:
         self.over.discard(agent.name)
@@ -35,6 +43,14 @@ class _Watching(PluginsInFlow):
         return await super().run_after_agent_callback(
             agent=agent, callback_context=callback_context
         )
+
+
+@cache
+def _watching(kind: type[PluginManager]) -> type[_Watching]:
+    if issubclass(kind, _Watching):
+        return kind
+    base = PluginsInFlow if kind is PluginManager else kind
+    return type(f"Watching{base.__name__}", (_Watching, base), {})
 
 
 def watch(agent: BaseAgent, plugins: PluginManager, changes: dict[str, Any]) -> Collection[str]:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
-    from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
 
@@ -44,6 +43,15 @@ def tell_directly(ctx: InvocationContext, plugin: Told) -> None:
         manager.told, manager.alone = plugin, [plugin]
 
 
+def _for_others(ask: Any) -> Any:
+    """A hook that ours has nothing to do in: asked where there are other plugins, too."""
+
+    async def asked(self: PluginsInFlow, **about: Any) -> Any:
+        return None if self.plugins == self.alone else await ask(self, **about)
+
+    return asked
+
+
 class PluginsInFlow(PluginManager):
     """The plugins of a run inside a flow, which may be none.
 
@@ -62,12 +70,9 @@ class PluginsInFlow(PluginManager):
         made.__dict__.update(manager.__dict__)
         return made
 
-    async def run_on_event_callback(self, *, invocation_context: Any, event: Event) -> Event | None:
-        if self.plugins != self.alone:
-            return await super().run_on_event_callback(
-                invocation_context=invocation_context, event=event
-            )
-        return None
+    run_on_event_callback = _for_others(PluginManager.run_on_event_callback)
+    run_after_agent_callback = _for_others(PluginManager.run_after_agent_callback)
+    run_after_model_callback = _for_others(PluginManager.run_after_model_callback)
 
     async def run_before_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> Any:
         if self.plugins != self.alone:
@@ -75,13 +80,6 @@ class PluginsInFlow(PluginManager):
                 agent=agent, callback_context=callback_context
             )
         self.told.begins(agent, callback_context)
-        return None
-
-    async def run_after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> Any:
-        if self.plugins != self.alone:
-            return await super().run_after_agent_callback(
-                agent=agent, callback_context=callback_context
-            )
         return None
 
     async def run_before_model_callback(
@@ -92,12 +90,3 @@ class PluginsInFlow(PluginManager):
                 callback_context=callback_context, llm_request=llm_request
             )
         return self.told.asks(callback_context, llm_request)
-
-    async def run_after_model_callback(
-        self, *, callback_context: Any, llm_response: LlmResponse
-    ) -> LlmResponse | None:
-        if self.plugins != self.alone:
-            return await super().run_after_model_callback(
-                callback_context=callback_context, llm_response=llm_response
-            )
-        return None

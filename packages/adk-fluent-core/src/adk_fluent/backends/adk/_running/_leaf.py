@@ -24,7 +24,7 @@ from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts
 from adk_fluent.backends.adk._running._retrying import keep_waits, retried
-from adk_fluent.backends.adk._running._step import changed, drop_committed, is_loop, may_call
+from adk_fluent.backends.adk._running._step import drop_committed, is_loop, may_call
 from adk_fluent.backends.adk._running._transfer import handing_over
 from adk_fluent.backends.adk._session._facts import (
     Leaving,
@@ -478,7 +478,7 @@ class AdkLeaf:
                 # ADK would append the summary to the copy, and the session itself would be stale;
                 # it summarises at the end of the run, too
                 changes["events_compaction_config"] = None
-        return (changed(ctx, changes) if changes else ctx), seen
+        return (ctx.model_copy(update=changes) if changes else ctx), seen
 
     def _committed(
         self,

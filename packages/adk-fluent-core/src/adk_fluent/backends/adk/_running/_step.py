@@ -9,21 +9,7 @@ from adk_fluent.ir import AdkAgentNode, AgentNode, LoopNode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from google.adk.agents.invocation_context import InvocationContext
-
     from adk_fluent.ir import Node
-
-
-def changed(ctx: InvocationContext, changes: dict[str, Any]) -> InvocationContext:
-    """A copy with other values, as `model_copy` makes it in more than twice the time."""
-    made = object.__new__(type(ctx))
-    put = object.__setattr__
-    put(made, "__dict__", {**ctx.__dict__, **changes})
-    put(made, "__pydantic_fields_set__", ctx.__pydantic_fields_set__ | changes.keys())
-    put(made, "__pydantic_extra__", ctx.__pydantic_extra__)
-    private = ctx.__pydantic_private__
-    put(made, "__pydantic_private__", None if private is None else private.copy())
-    return made
 
 
 def may_call(node: Node) -> bool:
