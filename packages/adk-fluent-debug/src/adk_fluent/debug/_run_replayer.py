@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
@@ -17,9 +17,11 @@ from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from adk_fluent.debug._replayer import ReplayerBackend
+    from adk_fluent.debug._recording import Recording
+    from adk_fluent.debug._redaction import Redaction
     from adk_fluent.debug._run import Taped
     from adk_fluent.debug._tape import Tape
+    from adk_fluent.ir import Node
 
 Data = dict[str, Any]
 
@@ -29,6 +31,33 @@ _LIVE: Final[ContextVar[RunReplayer | None]] = ContextVar("adk_fluent_debug_live
 #: Seconds in which nothing happens, after which a call in a branch that was not recorded is one
 #: that nobody cancels.
 _STRAY_SECONDS: Final = 1.0
+
+
+class Source(Protocol):
+    """Has what is replayed, as `ReplayerBackend` does."""
+
+    recording: Recording
+    redaction: Redaction
+    missed: int
+
+    @property
+    def on_mismatch(self) -> str:
+        """What a call is answered that was not recorded so."""
+        ...
+
+    def is_live(self, tool: str) -> bool:
+        """Whether a tool is to run itself."""
+        ...
+
+    def check_tools(self, root: Node | None) -> None:
+        """Refuse names of tools that neither the recording nor the pipeline has."""
+
+    def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
+        """The recorded run that a run which begins now replays, and a fresh tape of it."""
+        ...
+
+    def note(self, number: int, tape: Tape) -> None:
+        """Take in what a run has used, when it is over."""
 
 
 class RunReplayer(p.Middleware):
@@ -41,7 +70,7 @@ class RunReplayer(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, backend: ReplayerBackend) -> None:
+    def __init__(self, backend: Source) -> None:
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
