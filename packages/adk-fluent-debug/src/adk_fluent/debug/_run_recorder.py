@@ -18,7 +18,6 @@ from adk_fluent.extend import is_journal_key, json_safe
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from adk_fluent.debug._recorder import Recorder
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
 
@@ -36,13 +35,13 @@ class Note(NamedTuple):
     """
 
     at: float
-    within: tuple[Recorder, int] | None
+    within: tuple[Any, int] | None
     make: Callable[..., Data]
     what: tuple[Any, ...]
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Recorder, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Any, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
 #: The model call that the code that runs is part of: who records it, and what is known of its end.
@@ -53,7 +52,7 @@ _REQUEST: Final[ContextVar[tuple[RunRecorder, Data] | None]] = ContextVar(
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Recorder) -> bool:
+def is_within(recorder: Any) -> bool:
     """Whether the code that runs is part of a tool call that a recorder has."""
     within = _WITHIN.get()
     return within is not None and within[0] is recorder
@@ -76,7 +75,7 @@ class RunRecorder(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Any) -> None:
         self.tape: list[Note] = []
         self.status: str = ""
         self.session_id: str = ""

@@ -17,7 +17,6 @@ from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from adk_fluent.debug._replayer import ReplayerBackend
     from adk_fluent.debug._run import Taped
     from adk_fluent.debug._tape import Tape
 
@@ -41,7 +40,7 @@ class RunReplayer(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, backend: ReplayerBackend) -> None:
+    def __init__(self, backend: Any) -> None:
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
