@@ -475,6 +475,7 @@ async def test_the_name_of_no_tool_is_refused() -> None:
     assert RAN == ["A1"]
 
 
+@pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL")  # as ADK 1.x calls confirmations
 async def test_a_tool_that_asks_for_its_confirmation_asks_and_is_answered_again() -> None:
     def pay(tool_context: Any) -> str:
         """Pay."""
