@@ -111,7 +111,7 @@ class FluentEvalSuite(Suite):
             EvalError: One is not a case, or has the id of another.
         """
         check_cases([*self.cases, *cases])
-        self.cases += cases
+        self.cases.extend(cases)
         return self
 
     @_with_arguments_of(FluentCase)
