@@ -7,12 +7,9 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
-from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import Escape, document, escaped, plain_line
 from adk_fluent.eval._report._figures import ReportFigures
-from adk_fluent.eval._report._html import html_page
-from adk_fluent.eval._report._json import read_report, report_chunks
 from adk_fluent.eval._report._statistics import mean
 from adk_fluent.eval._text import interval, one_line, percent, plural
 
@@ -71,6 +68,8 @@ class FluentEvalReport(ReportFigures):
 
     def to_json(self) -> str:
         """Return the whole report as JSON."""
+        from adk_fluent.eval._report._json import report_chunks  # noqa: PLC0415  # rarely needed
+
         return "".join(report_chunks(self))
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -79,6 +78,9 @@ class FluentEvalReport(ReportFigures):
         Raises:
             EvalFileError: The file cannot be written.
         """
+        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._report._json import report_chunks  # noqa: PLC0415  # rarely needed
+
         Source.write(path, report_chunks(self))
 
     @classmethod
@@ -88,6 +90,8 @@ class FluentEvalReport(ReportFigures):
         Raises:
             EvalFileError: The file is missing, broken, or of a newer version.
         """
+        from adk_fluent.eval._report._json import read_report  # noqa: PLC0415  # rarely needed
+
         return read_report(cls, path)
 
     def save_adk_results(self, agents_dir: str | PathLike[str], app_name: str) -> list[Path]:
@@ -154,6 +158,9 @@ class FluentEvalReport(ReportFigures):
             EvalFileError: The file cannot be written.
             EvalError: The baseline is not a report.
         """
+        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # rarely needed
+        from adk_fluent.eval._report._html import html_page  # noqa: PLC0415  # rarely needed
+
         Source.write(path, html_page(self, baseline))
 
     def to_junit(self) -> str:
@@ -172,6 +179,8 @@ class FluentEvalReport(ReportFigures):
 def in_form(report: FluentEvalReport, form: str, baseline: FluentEvalReport | None = None) -> str:
     """Return a report as ``json``, ``junit``, ``markdown`` or ``html``."""
     if form == "html":
+        from adk_fluent.eval._report._html import html_page  # noqa: PLC0415  # rarely needed
+
         return "".join(html_page(report, baseline))
     makers = {"json": report.to_json, "junit": report.to_junit, "markdown": report.to_markdown}
     return makers[form]()
