@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from adk_fluent.debug._diff import counted
+from adk_fluent.debug._diff import counted, lane_name
 from adk_fluent.debug._run import (
     LEFT_OUT,
     Interaction,
@@ -58,6 +58,10 @@ class Span:
         """Whether it happened between two moments, at least in part."""
         return self.start_ms <= end_ms and start_ms <= self.end_ms
 
+    def to_dict(self) -> Data:
+        """All but what it is of, as JSON has it."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -76,8 +80,7 @@ class Lane:
     @property
     def name(self) -> str:
         """Agent and branch; each lane of a run has a name of its own."""
-        inside = self.branch.rpartition(".")[2] == self.agent
-        return f"{self.branch}/{self.agent}" if self.branch and not inside else self.agent
+        return lane_name(self.agent, self.branch)
 
 
 #: An agent, a branch, and what the one did in the other.
@@ -142,15 +145,14 @@ def _events(run: RecordedRun) -> Iterator[_Row]:
         if "event" not in entry:
             continue
         event = AgentEvent.from_dict(entry["event"])
-        error = event.error and {"type": event.error.code, "message": event.error.message}
         time, step = float(entry.get("t", 0.0)), event.node or event.author
         span = Span(
             kind="event",
             label=step,
             start_ms=time,
             end_ms=time,
-            status="error" if error else "ok",
-            error=error_text(error),
+            status="error" if event.error else "ok",
+            error=_event_error(event),
             what=event,
             entry=at,
             within="within" in entry,
@@ -203,20 +205,30 @@ def error_text(error: Data | None) -> str:
 SHOWN: Final = 72
 
 
-def event_lines(event: AgentEvent, span: Span, limit: int = SHOWN) -> Iterator[str]:
+def event_lines(event: AgentEvent, limit: int = SHOWN) -> Iterator[str]:
     """What an event says and does, in a few words each; a limit of 0 cuts nothing off."""
     if event.content and not (event.is_partial and event.tool_calls):
         yield f"{'says part' if event.is_partial else 'says'} {cut(event.content, limit)}"
-    if span.error:
-        yield f"error {shown(span.error, limit)}"
+    if event.error:
+        yield f"error {shown(_event_error(event), limit)}"
+    yield from event_deeds(event, limit)
+    for key, value in event.state_delta.items():
+        yield f"removes {key}" if value is None else f"writes {key} = {cut(value, limit)}"
+
+
+def event_deeds(event: AgentEvent, limit: int = SHOWN) -> Iterator[str]:
+    """What an event does beside saying and writing something, as `event_lines` has it."""
     if event.transfer_to:
         yield f"transfers to {event.transfer_to}"
     if event.escalate:
         yield "escalates"
     for each in event.pending:
         yield f"asks {each.name}: {cut(each.message, limit)}"
-    for key, value in event.state_delta.items():
-        yield f"removes {key}" if value is None else f"writes {key} = {cut(value, limit)}"
+
+
+def _event_error(event: AgentEvent) -> str:
+    error = event.error
+    return error_text(error and {"type": error.code, "message": error.message})
 
 
 def said(run: RecordedRun) -> str:
@@ -264,31 +276,46 @@ def text_of(recording: Recorded, *, full: bool = False) -> str:
 
 def data_of(recording: Recorded) -> Data:
     """What a recording holds, for programs."""
+    runs = [
+        {**run_data(run), "lanes": [_lane_data(each) for each in lanes(run)]}
+        for run in recording.runs
+    ]
+    return {**head_of(recording), "runs": runs}
+
+
+def head_of(recording: Recorded) -> Data:
+    """What a recording is: its name, what it holds in a few words, and where it was made."""
     return {
+        "name": name_of(recording),
+        "holds": repr(recording)[len("<Recording: ") : -1],
         "metadata": recording.metadata,
         "edited": recording.edited,
-        "runs": [
-            {
-                "status": run.status,
-                "duration_ms": duration(run),
-                "message": said(run),
-                "error": run.data.get("error"),
-                "lanes": [_lane_data(each) for each in lanes(run)],
-            }
-            for run in recording.runs
-        ],
+    }
+
+
+def name_of(recording: Recorded) -> str:
+    """The name of its file, if it has one."""
+    return "recording" if recording.path is None else recording.path.name
+
+
+def run_data(run: RecordedRun) -> Data:
+    """How a run went, as JSON has it."""
+    return {
+        "status": run.status,
+        "duration_ms": duration(run),
+        "message": said(run),
+        "error": run.data.get("error"),
     }
 
 
 def _lane_data(lane: Lane) -> Data:
-    names = ("kind", "label", "start_ms", "end_ms", "status", "error", "tokens", "entry", "within")
-    spans = [{name: getattr(span, name) for name in names} for span in lane.spans]
+    spans = [each.to_dict() for each in lane.spans]
     return {"name": lane.name, "agent": lane.agent, "branch": lane.branch, "spans": spans}
 
 
 def _lines(recording: Recorded, limit: int) -> Iterator[str]:
-    name = "recording" if recording.path is None else recording.path.name
-    yield f"{name}: {repr(recording)[len('<Recording: ') : -1]}"
+    head = head_of(recording)
+    yield f"{head['name']}: {head['holds']}"
     versions: Data = recording.metadata.get("versions") or {}
     made = [f"{each} {versions[each]}" for each in _PACKAGES if each in versions]
     when = recording.metadata.get("recorded_at")
@@ -335,7 +362,7 @@ def _span_lines(span: Span, limit: int) -> Iterator[str]:
     elif isinstance(what, RemoteInteraction):
         yield f"remote agent: {_how(span, limit) or took}"
     elif isinstance(what, AgentEvent):
-        yield from event_lines(what, span, limit)
+        yield from event_lines(what, limit)
     else:
         yield f"span {shown(span.label, limit)}: {span.status if span.status == 'error' else took}"
 
