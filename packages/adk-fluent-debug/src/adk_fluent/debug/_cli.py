@@ -221,7 +221,7 @@ def state(database: Path, at: int | str, **session: str) -> None:
 
     DATABASE is the SQLite file of --session-db. Nothing is executed or changed.
     """
-    travel, wanted = TimeTravel(session_service(database)), _Wanted(**session)
+    travel, wanted = TimeTravel(session_service(database)), cast("Any", _Wanted(**session))
     click.echo(json_of(json_safe(run_sync("state", lambda: travel.state_at(wanted, at)))))
 
 
@@ -237,7 +237,7 @@ def fork(
     DATABASE is the SQLite file of --session-db. Nothing is executed, and SESSION stays as it is;
     adk-fluent run --session ID goes on in the new one, and executes what comes then.
     """
-    travel, wanted = TimeTravel(session_service(database)), _Wanted(**session)
+    travel, wanted = TimeTravel(session_service(database)), cast("Any", _Wanted(**session))
     made = run_sync("fork", lambda: travel.fork(wanted, at, state or None, session_id=new_id))
     click.echo(made.id)
     note(f"{len(made.events)} events are kept; to go on: --session {made.id}")

@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent.debug._redaction import REDACTED
@@ -57,10 +56,12 @@ def first_difference(
     while todo:
         place = todo.pop()
         path, was, has = place
-        if isinstance(was, dict) and isinstance(has, dict):
-            todo += reversed(_rows(path, cast("dict[str, Any]", was), cast("dict[str, Any]", has)))
-        elif isinstance(was, list) and isinstance(has, list):
-            todo += reversed(_items(path, cast("list[Any]", was), cast("list[Any]", has)))
+        if isinstance(was, dict | list) and type(was) is type(has):
+            before, after = _parts(was), _parts(has)
+            todo += [
+                Difference(path + key, before.get(key, Missing), after.get(key, Missing))
+                for key in reversed(before | after)
+            ]
         elif empty_is_missing and _is_empty(was) and _is_empty(has):
             continue
         elif not _fits(was, has):
@@ -85,16 +86,11 @@ class Missing:
     """Stands for what is not there."""
 
 
-def _rows(path: str, was: dict[str, Any], has: dict[str, Any]) -> list[Difference]:
-    keys = [*was, *(key for key in has if key not in was)]
-    return [
-        Difference(f"{path}.{key}", was.get(key, Missing), has.get(key, Missing)) for key in keys
-    ]
-
-
-def _items(path: str, was: list[Any], has: list[Any]) -> list[Difference]:
-    pairs = zip_longest(was, has, fillvalue=Missing)
-    return [Difference(f"{path}[{at}]", *pair) for at, pair in enumerate(pairs)]
+def _parts(value: Any) -> Data:
+    """What is in a mapping or list, by the last step of its path."""
+    if isinstance(value, dict):
+        return {f".{key}": each for key, each in cast("Data", value).items()}
+    return {f"[{at}]": each for at, each in enumerate(value)}
 
 
 def _is_empty(value: Any) -> bool:

@@ -73,8 +73,9 @@ def _of_record(record: Data) -> Money | Unknown:
 def _total(costs: Sequence[Money | Unknown]) -> Data:
     """What is known of costs, and why the rest is not."""
     known = [each for each in costs if isinstance(each, Money)]
-    reasons = (getattr(each, "reason", "no price") for each in costs if each not in known)
-    return {"usd": str(sum(known, Money())), "unknown": str(next(reasons, ""))}
+    rest = (each for each in costs if not isinstance(each, Money))
+    reasons = (str(getattr(each, "reason", "no price")) for each in rest)
+    return {"usd": str(sum(known, Money())), "unknown": next(reasons, "")}
 
 
 _SUMMARY: Final = 200  # characters
@@ -90,46 +91,36 @@ class Side:
 
     Attributes:
         rows: Runs, and what was done in them, in order.
+        events: Of each event the row and the lane.
         calls: Row and call of each model call by run and lane.
     """
 
     def __init__(self, recording: Recorded) -> None:
         self.rows: list[Data] = []
+        self.events: list[tuple[int, str]] = []
         self.calls: dict[tuple[int, str], list[tuple[int, LLMInteraction]]] = defaultdict(list)
         self._recording = recording
         self._costs = Costs(str(recording.metadata.get("recorded_at")))
         self._texts: dict[str, int] = {}
-        self._lanes: dict[str, int] = {}
-        self._count = 0
         for number, run in enumerate(recording.runs):
             self._add_run(number, run)
 
     def to_dict(self) -> Data:
         """The data as JSON has it."""
-        lists = {"lanes": list(self._lanes), "texts": list(self._texts), "rows": self.rows}
-        return {**_show.head_of(self._recording), **lists}
+        return {**_show.head_of(self._recording), "texts": list(self._texts), "rows": self.rows}
 
-    def row_of(self, index: int, lane: str | None = None) -> int | None:
-        """The row of an event, of all or of its lane; None if there are not so many."""
-        number = None if lane is None else self._lanes.get(lane, -1)
-        events = (at for at, each in enumerate(self.rows) if "number" in each)
-        found = [at for at in events if number is None or self.rows[at]["lane"] == number]
+    def find(self, index: int, lane: str | None = None) -> tuple[int, int] | None:
+        """Number and row of an event, of all or of its lane; None if there are not so many."""
+        pairs = enumerate(self.events)
+        found = [(number, row) for number, (row, where) in pairs if lane in {None, where}]
         return found[index] if index < len(found) else None
 
     def _add_run(self, number: int, run: RecordedRun) -> None:
-        known, noted = _show.run_data(run), any(COST in each.custom_metadata for each in run.events)
-        said = (known["status"] or "cut off", known["message"])
-        head: Data = {
-            **known,
+        noted = any(COST in each.custom_metadata for each in run.events)
+        head: Data = _show.run_data(run) | {
             "kind": "run",
             "label": f"run {number}",
-            "end_ms": max([known["duration_ms"], *(each["end"] for each in run.spans)]),
-            "ended": said[0],
-            "status": "error" if run.status in {"", "failed"} else "ok",
-            "error": _show.error_text(known["error"]),
-            "summary": ", ".join(
-                [said[0], *(_show.cut(each, _SUMMARY) for each in said[1:] if each)]
-            ),
+            "end_ms": max([_show.duration(run), *(each["end"] for each in run.spans)]),
             "state": None if run.state is None else self._texts_of(run.state),
             "session": run.session_id,
             "pipeline": run.ir_hash[:12],
@@ -138,33 +129,33 @@ class Side:
         }
         self.rows.append(head)
         costs: list[Money | Unknown] = []
-        for lane, span in _show.rows(run):
-            what, cost = span.what, list[Money | Unknown]()
-            row = {**span.to_dict(), "lane": self._lanes.setdefault(lane.name, len(self._lanes))}
+        for row in _show.rows(run):
+            what, cost = row.what, list[Money | Unknown]()
             if isinstance(what, LLMInteraction):
-                row |= self._model(what)
-                self.calls[number, lane.name].append((len(self.rows), what))
+                more = self._model(what)
+                self.calls[number, row.lane].append((len(self.rows), what))
                 cost = [] if noted else self._costs.of_call(what)
             elif isinstance(what, ToolInteraction):
-                row |= self._tool(what)
+                more = self._tool(what)
             elif isinstance(what, RemoteInteraction):
-                answer = "\n".join(told(each.get("content")) for each in what.responses)
-                whole = ("whole answer", what.responses)
-                row |= self._said(answer, ("is asked", what.asked), ("answer", answer), whole)
+                answer, whole = answer_of(what.responses), ("whole answer", what.responses)
+                more = self._said(answer, ("is asked", what.asked), ("answer", answer), whole)
             elif isinstance(what, AgentEvent):
-                row |= self._event(what, within=span.within)
+                more = self._event(what)
                 cost = self._costs.of_event(what)
+                if not row.within:
+                    self.events.append((len(self.rows), row.lane))
             else:
-                row |= self._said("", ("whole span", what))
+                more = self._said("", ("whole span", what))
             if cost:
-                row["cost"] = _total(cost)
+                more["cost"] = _total(cost)
                 costs += cost
-            self.rows.append(row)
+            self.rows.append(row.to_dict() | more)
         if costs:
             head["cost"] = _total(costs)
 
     def _model(self, call: LLMInteraction) -> Data:
-        answer = "\n".join(told(each) for each in call.response_content)
+        answer = answer_of(call.responses)
         return {
             **self._said(answer, ("answer", answer)),
             "prompt": [[who, self._text(text)] for who, text in prompt(call.request)],
@@ -184,16 +175,14 @@ class Side:
             ("actions", {k: each for k, each in call.effects.items() if k != "state_delta"}),
         )
 
-    def _event(self, event: AgentEvent, *, within: bool) -> Data:
+    def _event(self, event: AgentEvent) -> Data:
+        rest = {k: v for k, v in event.to_dict().items() if k not in {"content", "state_delta"}}
         made = self._said(
             " · ".join([*_calls(event), *_show.event_lines(event)]) or "says nothing",
             ("says", event.content),
             ("does", "\n".join([*_calls(event, 0), *_show.event_deeds(event, 0)])),
-            ("whole event", event.to_dict()),
+            ("whole event", rest),
         )
-        if not within:
-            made["number"] = self._count
-            self._count += 1
         if event.is_partial:
             return {**made, "partial": True}
         return {**made, "writes": self._texts_of(event.state_delta)}
@@ -226,13 +215,19 @@ def prompt(request: Data) -> Iterator[tuple[str, str]]:
     config: Data = dict(request.get("config") or {})
     instruction, tools = config.pop("system_instruction", None), config.pop("tools", None)
     if instruction:
-        plain = isinstance(instruction, str) or not isinstance(instruction, dict)
-        yield "instruction", json_text(instruction) if plain else told(cast("Data", instruction))
+        is_content = isinstance(instruction, dict)
+        text = told(cast("Data", instruction)) if is_content else json_text(instruction)
+        yield "instruction", text
     for name, each in (("tools", tools), ("settings", config)):
         if each:
             yield name, json_text(each)
     for content in request.get("contents") or ():
         yield str(content.get("role") or "user"), told(content)
+
+
+def answer_of(responses: list[Data]) -> str:
+    """What was answered, as text."""
+    return "\n".join(filter(None, (told(each.get("content")) for each in responses)))
 
 
 def told(content: Data | None) -> str:
@@ -277,7 +272,7 @@ def html_page(recording: Recorded, against: Recorded | None = None) -> str:
     """
     data = json.dumps(_data(recording, against)).translate(_ESCAPED)
     style, script = _read("viewer.css"), _read("viewer.js")
-    name = _show.name_of(recording)
+    name = _show.head_of(recording)["name"]
     title = html.escape(name if name.isprintable() else repr(name))
     hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
     page = Template(_read("viewer.html"))
@@ -288,21 +283,21 @@ def _data(recording: Recorded, against: Recorded | None) -> Data:
     page = Side(recording)
     if against is None:
         return {"sides": [page.to_dict()]}
-    other = Side(against)
+    sides = (page, Side(against))
     diff = diff_events(recording.events, against.events)
-    found = list(_requests(page, other))
-    for lane, change in diff.by_lane.items():
-        rows = [each.row_of(change.index, lane) for each in (page, other)]
-        pairs = zip((page, other), rows, strict=True)
-        # of all events, not of its lane
-        number = next(side.rows[row]["number"] for side, row in pairs if row is not None)
-        found.append({"rows": rows, "text": str(replace(change, index=number))})
-    if diff.first is not None and not diff.by_lane:
-        rows = [each.row_of(diff.first.index) for each in (page, other)]
-        found.append({"rows": rows, "text": diff.summary})
+    changes: dict[str | None, Any] = {**diff.by_lane}
+    if diff.first is not None and not changes:  # in another order
+        changes[None] = diff.first
+    found = list(_requests(*sides))
+    for lane, change in changes.items():
+        places = [each.find(change.index, lane) for each in sides]
+        # its number is that of all events, not of its lane
+        number = next(each[0] for each in places if each is not None)
+        text = str(replace(change, index=number)) if lane else diff.summary
+        found.append({"rows": [each and each[1] for each in places], "text": text})
     found.sort(key=lambda each: min(at for at in each["rows"] if at is not None))
-    sides = [page.to_dict(), other.to_dict()]
-    return {"sides": sides, "differences": found, "summary": diff.summary}
+    data = [each.to_dict() for each in sides]
+    return {"sides": data, "differences": found, "summary": diff.summary}
 
 
 def _requests(page: Side, other: Side) -> Iterator[Data]:

@@ -112,16 +112,22 @@
 
     /** Puts the runs after each other on the axis, and follows state through each. */
     layOut() {
-      let run = null, state = null; // of each key the text of its value; null where that was not recorded
+      const lanes = new Map();
+      let run = null, state = null, number = 0; // of each key the text of its value; null where that was not recorded
       this.end = 0;
       this.rows.forEach((row, at) => {
         if (row.kind === "run") {
-          run = Object.assign(row, { start: this.end + (at ? row.duration_ms * GAP : 0), tokens: 0, counts: {} });
+          const ended = row.status || "cut off", summary = [ended, row.message].filter(Boolean).join(", ");
+          run = Object.assign(row, { ended, summary, start: this.end + (at ? row.duration_ms * GAP : 0), tokens: 0, counts: {} });
+          run.status = ["", "failed"].includes(row.status) ? "error" : "ok";
           this.end = run.start + row.end_ms;
           state = row.state && new Map(row.state);
           row.state = row.state?.map(([name, now]) => [name, null, now]);
         } else {
           row.start = run.start + Math.max(row.start_ms, 0);
+          if (row.kind === "event" && !row.within) row.number = number++;
+          if (!lanes.has(row.lane)) lanes.set(row.lane, lanes.size);
+          row.lane = lanes.get(row.lane);
           run.tokens += row.tokens;
           run.counts[row.kind] = (run.counts[row.kind] ?? 0) + 1;
           const known = row.within ? null : state; // what agents of a tool write is the tool's
@@ -130,6 +136,7 @@
         }
         Object.assign(row, { at, run, end: run.start + row.end_ms });
       });
+      this.recording.lanes = [...lanes.keys()];
     }
 
     /** What is told of a row in figures: pairs of name and value. */
