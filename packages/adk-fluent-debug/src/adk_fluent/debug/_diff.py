@@ -56,7 +56,7 @@ def first_difference(
     while todo:
         place = todo.pop()
         path, was, has = place
-        if isinstance(was, dict | list) and type(was) is type(has):
+        if type(was) is type(has) and isinstance(was, dict | list):
             before, after = _parts(was), _parts(has)
             todo += [
                 Difference(path + key, before.get(key, Missing), after.get(key, Missing))

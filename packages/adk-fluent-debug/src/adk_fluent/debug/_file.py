@@ -138,7 +138,7 @@ def _validator() -> Any:
 
 
 @cache
-def _source() -> type[DataFile]:
+def data_file() -> type[DataFile]:
     """What reads and writes files of recordings."""
     from adk_fluent.extend import DataFile  # noqa: PLC0415  # slow to import
 
@@ -155,7 +155,7 @@ def write(file: Path, text: str) -> None:
         RecordingFileError: It cannot be written.
     """
     # half a character stands in JSON as it stands behind a backslash
-    _source().write(file, [text.encode("utf-8", "backslashreplace").decode()])
+    data_file().write(file, [text.encode("utf-8", "backslashreplace").decode()])
 
 
 def checksum(body: Mapping[str, Any]) -> str:
@@ -172,7 +172,7 @@ def read(file: Path) -> str:
     Raises:
         RecordingFileError: It cannot be read, or is not UTF-8.
     """
-    text = _source().read_text(file, errors="surrogateescape")
+    text = data_file().read_text(file, errors="surrogateescape")
     try:
         text[:-3].encode()  # what is left of a character
     except UnicodeEncodeError as error:
@@ -187,10 +187,10 @@ def parsed(text: str, path: str) -> Data:
         RecordingFileError: It is no recording, or of a newer version.
     """
     if is_stream(text):
-        file = _source()(path)
+        file = data_file()(path)
         data = _unstreamed(text, file)
     else:
-        file = _source()(path, text=text)
+        file = data_file()(path, text=text)
         data = file.parse_json(text)
     check(data, file)
     return data
@@ -210,7 +210,7 @@ def check(data: Any, file: DataFile | str) -> None:
 
     from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # the same
 
-    source = _source()(file) if isinstance(file, str) else file
+    source = data_file()(file) if isinstance(file, str) else file
     if not isinstance(data, dict) or cast("Data", data).get("format") != FORMAT:
         how = "take a file that Recorder.save(...) has written"
         raise source.error((), "this is no recording", found=describe(data), help=how)

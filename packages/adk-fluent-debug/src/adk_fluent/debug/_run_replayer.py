@@ -161,7 +161,7 @@ class RunReplayer(p.Middleware):
 
     async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Answer as the agent elsewhere did."""
-        taped = await self._find(call, call.asked, kind="remote call")
+        taped = await self._find(call, call.asked)
         if isinstance(taped, str):
             skipped = taped == "skip"
             return p.RemoteReply([_adk.empty_event(call)]) if skipped else await next(call)
@@ -171,11 +171,10 @@ class RunReplayer(p.Middleware):
 
     async def wrap_tool_call(self, call: p.ToolCall, next: p.NextTool, /) -> Any:
         """Answer as the tool did, and do to state and actions what it did."""
-        live = self._backend.is_live(call.name)
-        taped = await self._find(call, json_safe(call.args), call.name, live=live)
+        taped = await self._find(call, json_safe(call.args))
         if isinstance(taped, str):
             return {} if taped == "skip" else await next(call)
-        if live:
+        if self._backend.is_live(call.name):
             async with self._ending(taped):
                 return await next(call)
         tape = self._taken()
@@ -191,27 +190,22 @@ class RunReplayer(p.Middleware):
 
     # --- what is on the tape -------------------------------------------------------------------
 
-    async def _find(
-        self,
-        call: p.ModelCall | p.RemoteCall | p.ToolCall,
-        asked: Any,
-        tool: str | None = None,
-        *,
-        kind: str = "model call",
-        live: bool = False,
-    ) -> Taped | str:
+    async def _find(self, call: p.ModelCall | p.RemoteCall | p.ToolCall, asked: Any) -> Taped | str:
         """The call on the tape that a call is; where there is none, ``"skip"`` or ``"live"``.
 
         Raises:
             ReplayMismatchError: There is none, and that is an error.
         """
         tape, branch = self._taken(), _adk.branch_of(call.ctx)
+        tool = call.name if isinstance(call, p.ToolCall) else None
+        kind = "remote call" if isinstance(call, p.RemoteCall) else "model call"
         try:
             return tape.find(call.agent, branch, self._clean(asked), tool, kind=kind)
         except ReplayMismatchError as error:
             if branch and not error.path:  # others go on: they may have cancelled it before
                 await tape.turnstile.stray(_STRAY_SECONDS)
-            return "live" if live else self._heed(error)
+            is_live = tool is not None and self._backend.is_live(tool)
+            return "live" if is_live else self._heed(error)
 
     async def _play(
         self,
