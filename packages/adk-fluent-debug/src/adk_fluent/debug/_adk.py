@@ -23,7 +23,7 @@ from adk_fluent.extend import LOG, json_safe
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from google.adk.models.llm_request import LlmRequest
     from pydantic import BaseModel
@@ -38,7 +38,7 @@ _TEXT: Final = {"text"}
 _role_of: Final = attrgetter("role")
 _parts_of: Final = attrgetter("parts")
 _set_of: Final = attrgetter("__pydantic_fields_set__")
-_texts_of: Final = partial(map, attrgetter("text"))
+_texts_of = cast("Callable[[Any], Iterator[str | None]]", partial(map, attrgetter("text")))
 #: Settings that may be a class, or an alias of some.
 _SCHEMAS: Final = ("response_schema", "response_json_schema")
 #: Deeper than this nothing is plain, which also ends what contains itself.
@@ -127,7 +127,7 @@ def keep_request(request: LlmRequest, known: dict[Any, Any]) -> KeptRequest | Da
     """
     try:
         contents = request.contents or ()
-        kept = _said_in(contents) or [_keep_content(each) for each in contents]
+        kept: Sequence[Said | bytes] = _said_in(contents) or [*map(_keep_content, contents)]
         return KeptRequest(
             request.model,
             [*map(known.setdefault, kept, kept)],
@@ -138,11 +138,12 @@ def keep_request(request: LlmRequest, known: dict[Any, Any]) -> KeptRequest | Da
         return dump_request(request)
 
 
-def _said_in(contents: Sequence[types.Content]) -> list[Said | bytes] | None:
+def _said_in(contents: Sequence[types.Content]) -> Sequence[Said] | None:
     """Role and texts of each message, if all are text alone; nothing here is done one by one."""
     parts: list[Any] = [*map(_parts_of, contents)]
     if all(parts) and all(map(eq, map(_set_of, chain.from_iterable(parts)), repeat(_TEXT))):
-        return [*zip(map(_role_of, contents), map(tuple, map(_texts_of, parts)), strict=True)]
+        texts: Iterator[tuple[str | None, ...]] = map(tuple, map(_texts_of, parts))
+        return [*zip(map(_role_of, contents), texts, strict=True)]
     return None
 
 
@@ -201,7 +202,7 @@ def keep_response(response: LlmResponse) -> KeptResponse | str:
         counts = {} if usage is None else vars(usage).copy()
         if _FIXED.issuperset(map(type, chain(values.values(), counts.values()))):
             reported = None if usage is None else (type(usage), counts)
-            return KeptResponse(type(response), values, said and said[0], reported)
+            return KeptResponse(type(response), values, said[0] if said else None, reported)
     return _json_of(response)
 
 

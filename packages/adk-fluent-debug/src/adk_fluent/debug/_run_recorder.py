@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from operator import attrgetter
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from adk_fluent import protocol as p
@@ -164,7 +164,7 @@ class RunRecorder(p.Middleware):
         self._add(_as_it_is, {"expired": path, "node": node})
 
     def _begin(self, ctx: Any, *, resumed: bool = False) -> None:
-        self._began = time.perf_counter()
+        self._began = perf_counter()
         session = ctx.session
         self.session_id = session.id
         self._head = {"session_id": session.id, "app_name": session.app_name}
@@ -186,12 +186,11 @@ class RunRecorder(p.Middleware):
             self._recorder.went_on(self)
 
     def _add(self, make: Callable[..., Data], *what: Any) -> None:
-        note = Note(time.perf_counter(), _WITHIN.get(), make, what)
         if not self._captures:  # so that nothing of what was said is held
-            note = note._replace(make=_as_it_is, what=(bare_entry(make(*what)),))
-        self.tape.append(note)
+            make, what = _as_it_is, (bare_entry(make(*what)),)
+        self.tape.append(Note(perf_counter(), _WITHIN.get(), make, what))
         if self._streams:
-            self._recorder.went_on(self, self._entry(note))
+            self._recorder.went_on(self, self._entry(self.tape[-1]))
 
     def _number(self) -> int:
         self._count += 1
