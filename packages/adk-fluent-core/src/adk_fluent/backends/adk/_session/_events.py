@@ -116,7 +116,7 @@ def to_agent_event(event: Event) -> AgentEvent:
         for key, value in zip(_FIELDS.values(), values, strict=True):
             if value is not None:
                 made.metadata[key] = _plain(value)
-    if event.actions.__dict__ != _NOTHING_DONE:
+    if vars(event.actions) != _NOTHING_DONE:
         _read_actions(made, event.actions)
     if event.usage_metadata is not None:
         made.usage = Usage.from_genai(event.usage_metadata)
