@@ -1,5 +1,8 @@
 """What is known of agents that were built by hand: their plain data."""
 
+# What ADK 2.x deprecates is what they hold.
+# pyright: reportDeprecated=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -73,8 +76,8 @@ def test_who_may_hand_over_need_not_write() -> None:
 
 def test_code_may_have_written_what_they_read() -> None:
     assert found(llm("n", "{nope}", before_agent_callback=seed)) == []
-    below = [llm("m", "{nope}")]
+    below: list[BaseAgent] = [llm("m", "{nope}")]
     assert found(SequentialAgent(name="s", sub_agents=below, before_agent_callback=seed)) == []
-    behind = [Own(name="own"), llm("n", "{nope}")]
+    behind: list[BaseAgent] = [Own(name="own"), llm("n", "{nope}")]
     assert found(SequentialAgent(name="t", sub_agents=behind)) == []
     assert found(Own(name="own", sub_agents=[llm("n", "{nope}")])) == []

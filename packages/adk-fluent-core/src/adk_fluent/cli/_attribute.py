@@ -188,13 +188,7 @@ def _is_adk(value: object, module: str, name: str) -> bool:
 
 
 def _pipeline(target: Target, value: Any) -> Builder:
-    if callable(value) and not isinstance(value, type | Builder) and not _is_pipeline(value):
-        value = _made(target, value)
-    if _is_adk(value, "apps", "App"):
-        if value.plugins:
-            names = ", ".join(each.name for each in value.plugins)
-            note(f"{target.text}: its root agent is taken, without the App's plugins: {names}")
-        value = value.root_agent
+    value = _root_of(target, _made(target, value))
     if isinstance(value, Builder):
         return cast("Builder", value)
     if _is_pipeline(value):
@@ -207,8 +201,20 @@ def _pipeline(target: Target, value: Any) -> Builder:
     raise target.error(f"{target.text} is no pipeline", hint, found=_kind(value))
 
 
-def _made(target: Target, factory: Any) -> object:
-    """What a function without arguments returns, as `eval run --pipeline` takes it, too."""
+def _root_of(target: Target, value: Any) -> Any:
+    """The root agent of an App of ADK; all else as it is."""
+    if not _is_adk(value, "apps", "App"):
+        return value
+    if value.plugins:
+        names = ", ".join(each.name for each in value.plugins)
+        note(f"{target.text}: its root agent is taken, without the App's plugins: {names}")
+    return value.root_agent
+
+
+def _made(target: Target, factory: Any) -> Any:
+    """What a function without arguments returns, as of `eval run --pipeline`; all else as it is."""
+    if not callable(factory) or isinstance(factory, type) or _is_pipeline(factory):
+        return factory
     name = getattr(factory, "__name__", "factory")
     needs = None
     try:

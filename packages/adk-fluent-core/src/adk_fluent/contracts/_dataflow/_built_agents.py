@@ -57,7 +57,8 @@ def built_agent(agent: Any) -> BuiltAgent:
     key = getattr(agent, "output_key", None) if is_model else None
     before = bool(getattr(agent, "before_agent_callback", None))
     code = ("tools", "planner", "code_executor") if is_model else ()
-    fields = cast("Iterable[str]", getattr(type(agent), "model_fields", ()))
+    cls = cast("type[Any]", type(agent))
+    fields = cast("Iterable[str]", getattr(cls, "model_fields", ()))
     callbacks = [name for name in fields if name.endswith("_callback")]
     below = cast("Iterable[Any]", getattr(agent, "sub_agents", None) or ())
     return BuiltAgent(
@@ -72,7 +73,7 @@ def built_agent(agent: Any) -> BuiltAgent:
 
 
 def _kind(agent: Any) -> str:
-    cls: Any = type(agent)
+    cls = cast("type[Any]", type(agent))
     for base in cls.__mro__:
         if found := _KINDS.get(f"{base.__module__}:{base.__name__}"):
             same = getattr(cls, _RUN, None) is getattr(base, _RUN, None)

@@ -44,6 +44,7 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from adk_fluent.contracts._dataflow._values import Writers
     from adk_fluent.contracts._effects import Derived
     from adk_fluent.ir import Predicate
 
@@ -353,6 +354,10 @@ class Steps:
         self.tests(part, node, node.predicate, "expects")
 
 
+def _unsaid(key: str, one: Writers, other: Writers) -> None:
+    """That branches of an agent built by hand write one key is no finding."""
+
+
 def _arranged(kind: str, own: Part, below: list[Part]) -> Part:
     """What an agent of ADK's does with its answer and with the agents below it."""
     match kind:
@@ -361,7 +366,7 @@ def _arranged(kind: str, own: Part, below: list[Part]) -> Part:
         case "LoopAgent":
             return again(reduce(behind, below, own))
         case "ParallelAgent":
-            return beside([own, *below], (), lambda *_: None)
+            return beside([own, *below], (), _unsaid)
         case "LlmAgent":  # who hands over has not the last word
             return alternatives([own, *below])
         case _:
