@@ -138,9 +138,9 @@ class CostAttributionMiddleware(requests.OfRequests):
         else:
             cost = price.price(usage, tier)
         branch = getattr(requests.invocation_of(call.ctx), "branch", None) or ""
+        agent, path = call.agent, call.path
         record = CostRecord(
-            *(call.agent, model, served, provider, source, estimated, tier, call.path, branch),
-            *(usage, cost, now),
+            agent, model, served, provider, source, estimated, tier, path, branch, usage, cost, now
         )
         self._pending.append(record)
         self._measure(record)
