@@ -333,7 +333,7 @@ def _listed(events: Any) -> list[AgentEvent]:
     from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
 
     is_some = hasattr(events, "__iter__") and not isinstance(events, str | bytes | dict)
-    made: list[Any] = list(events) if is_some else [events]
+    made: list[Any] = list(cast("Iterable[Any]", events)) if is_some else [events]
     for each in made:
         if not isinstance(each, AgentEvent):
             raise UsageError("diff_events takes two lists of events", found=describe(each))

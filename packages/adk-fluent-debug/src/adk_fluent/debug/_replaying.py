@@ -163,7 +163,8 @@ class _Runs:
     def _compare(
         self, name: str, run: RecordedRun, result: RunResult | None, error: Exception | None
     ) -> None:
-        was = (run.data.get("error") or {}).get("type", "")
+        raised: dict[str, Any] = run.data.get("error") or {}
+        was = raised.get("type", "")
         kind = type(error)
         now = "" if error is None else f"{kind.__module__}:{kind.__qualname__}"
         if was != now and getattr(error, "type_name", now) != was:
