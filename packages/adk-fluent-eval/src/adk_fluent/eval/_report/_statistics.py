@@ -20,63 +20,35 @@ if TYPE_CHECKING:
 Runs: TypeAlias = "Sequence[CaseOutcome]"
 
 
-def wilson(cases: Sequence[tuple[int, int]], level: float = 0.95) -> tuple[float, float]:
-    """Return the confidence interval of the pass rate by Wilson's score method.
+def wilson(share: float, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the confidence interval of a share by Wilson's score method.
 
-    Wilson 1927, J. Am. Stat. Assoc. 22. Runs of one case resemble each other, so several runs of a
-    case count as `effective_runs`.
+    Wilson 1927, J. Am. Stat. Assoc. 22.
 
     Args:
-        cases: The passed and all counting runs of each case.
+        share: The share, 0 to 1.
+        count: How many it is a share of.
         level: The confidence level, above 0 and below 1.
 
     Returns:
-        The lower and upper bound; ``(0.0, 1.0)`` without runs.
+        The lower and upper bound; ``(0.0, 1.0)`` of none.
 
     Raises:
         EvalError: The level is invalid.
     """
     valid = is_number(level) and 0 < level < 1
     require(valid, "level= must be above 0 and below 1", level)
-    runs = effective_runs(cases)
-    if not runs:
+    if not count:
         return (0.0, 1.0)
     from statistics import NormalDist  # noqa: PLC0415  # slow to import
 
-    share = sum(passed for passed, _ in cases) / sum(total for _, total in cases)
     z = NormalDist().inv_cdf((1 + level) / 2)
-    scale = 1 + z * z / runs
-    middle = (share + z * z / (2 * runs)) / scale
-    half = z / scale * sqrt(share * (1 - share) / runs + z * z / (4 * runs * runs))
+    scale = 1 + z * z / count
+    middle = (share + z * z / (2 * count)) / scale
+    half = z / scale * sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     low = 0.0 if share == 0 else max(0.0, middle - half)
     high = 1.0 if share == 1 else min(1.0, middle + half)
     return (low, high)
-
-
-def effective_runs(cases: Sequence[tuple[int, int]]) -> float:
-    """Return how many independent runs the runs of some cases are worth.
-
-    The runs over the design effect (Kish 1965, Survey Sampling): ``n / (1 + (m - 1) * icc)``, where
-    m is the mean number of runs of a case and icc the correlation within cases, estimated by
-    analysis of variance and clipped to 0 and 1. It is 1 where all runs of every case end alike.
-
-    Args:
-        cases: The passed and all counting runs of each case.
-    """
-    taken = [(passed, total) for passed, total in cases if total]
-    runs = sum(total for _, total in taken)
-    if runs == len(taken):
-        return float(runs)
-    size = sum(total * total for _, total in taken) / runs
-    within = sum(passed * (total - passed) / total for passed, total in taken)
-    icc = 1.0
-    if len(taken) > 1 and within:
-        share = sum(passed for passed, _ in taken) / runs
-        between = sum(total * (passed / total - share) ** 2 for passed, total in taken)
-        within, between = within / (runs - len(taken)), between / (len(taken) - 1)
-        usual = (runs - size) / (len(taken) - 1)
-        icc = min(1.0, max(0.0, (between - within) / (between + (usual - 1) * within)))
-    return runs / (1 + (size - 1) * icc)
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -106,10 +78,7 @@ def mcnemar(regressed: int, improved: int) -> float:
         improved: Cases that improved.
     """
     flips, fewer = regressed + improved, min(regressed, improved)
-    ways = term = 1
-    for taken in range(fewer):
-        term = term * (flips - taken) // (taken + 1)
-        ways += term
+    ways = sum(comb(flips, each) for each in range(fewer + 1))
     return min(1.0, 2 * ways / 2**flips)
 
 
@@ -259,9 +228,13 @@ def runs_by_case(outcomes: Iterable[CaseOutcome]) -> dict[str, list[CaseOutcome]
 
 
 def pass_rate_ci(outcomes: Iterable[CaseOutcome], level: float = 0.95) -> tuple[float, float]:
-    """Return the confidence interval of the pass rate."""
-    runs = runs_by_case(outcomes).values()
-    return wilson([(sum(each.passed for each in case), len(case)) for case in runs], level)
+    """Return the confidence interval of the pass rate.
+
+    Cases count, not runs: further runs of a case tell little of others.
+    """
+    cases = runs_by_case(outcomes).values()
+    passed = [each.passed for runs in cases for each in runs]
+    return wilson(sum(passed) / len(passed) if passed else 0.0, len(cases), level)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -473,13 +446,12 @@ def _rate(cases: Sequence[Runs]) -> float:
 def _metric_deltas(pairs: Iterable[tuple[Runs, Runs]]) -> dict[str, tuple[float, float]]:
     values: dict[str, list[tuple[float, float]]] = {}
     for before, now in pairs:
-        old = _means(before)
-        for name, value in _means(now).items():
-            if name in old:
-                values.setdefault(name, []).append((old[name], value))
+        old, new = _means(before), _means(now)
+        for name in old.keys() & new.keys():
+            values.setdefault(name, []).append((old[name], new[name]))
     return {
         name: (mean([old for old, _ in each]), mean([new for _, new in each]))
-        for name, each in values.items()
+        for name, each in sorted(values.items())
     }
 
 
