@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from adk_fluent.eval._cli._commands import compare, list_cases, matrix, merge
+from adk_fluent.eval._cli._commands import compare, list_cases, merge
 from adk_fluent.eval._cli._run import run
 
 
@@ -17,5 +17,5 @@ def evaluate() -> None:
     """
 
 
-for _command in (run, matrix, compare, merge, list_cases):
+for _command in (run, compare, merge, list_cases):
     evaluate.add_command(_command)

@@ -1,15 +1,12 @@
-"""The commands beside ``adk-fluent eval run``: matrix, compare, merge and list."""
+"""The commands beside ``adk-fluent eval run``: compare, merge and list."""
 
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from adk_fluent.cli import INTERRUPTED, note
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._cli import _common as common
 from adk_fluent.eval._cli._common import FORMS, Output
@@ -25,39 +22,6 @@ if TYPE_CHECKING:
 
 #: Fields of a case that a list for programs has.
 _SHOWN: Final = ("target_node", "skip", "xfail")
-
-
-@click.command("matrix", short_help="Run a suite with several models, and compare them.")
-@click.argument("target")
-@common.pipeline_option
-@common.registry_option
-@click.option("--model", "models", multiple=True, required=True, help="A model; repeatable.")
-@click.option("--runs", type=click.IntRange(min=1), help="Runs of each case.")
-@click.option("--cache", type=click.Path(file_okay=False), help="Keep and replay answers there.")
-@common.output_options("markdown")
-@click.pass_context
-def matrix(ctx: click.Context, target: str, **options: Any) -> None:
-    """Run a suite with several models, and compare them.
-
-    TARGET is as for eval run. Each model answers in place of every model of the pipeline. Exits
-    with 1 if a gate is not met.
-    """
-    suites = common.load_suites(target, options["pipeline"], options["registry"])
-    if len(suites) > 1:
-        names = ", ".join(each.name for each in suites)
-        raise EvalError(f"{target} has several suites", found=names)
-    models, runs, cache = options["models"], options["runs"], options["cache"]
-    try:
-        with redirect_stdout(sys.stderr):  # tools may print
-            found = common.run_interruptible(suites[0].matrix(models, num_runs=runs, cache=cache))
-    except KeyboardInterrupt:
-        note("[interrupted]", fg="yellow")
-        ctx.exit(INTERRUPTED)
-    output = Output(options)
-    output.write("markdown", found.to_markdown)
-    output.summarize(found.to_markdown)
-    output.say([str(found)])
-    ctx.exit(output.code(ok=all(each.ok for each in found.values())))
 
 
 @click.command("compare", short_help="Compare a report with a baseline, case by case.")

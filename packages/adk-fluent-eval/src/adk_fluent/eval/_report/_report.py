@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._documents import Escape, document, escaped, plain_line
+from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._report._statistics import mean
 from adk_fluent.eval._text import interval, one_line, percent, plural
@@ -212,31 +212,10 @@ class ModelMatrix(dict[str, FluentEvalReport]):
 
         return min(self, key=rank)
 
-    @property
-    def differing(self) -> dict[str, list[str]]:
-        """Case to the models with which all its runs passed, for cases where models differ."""
-        passed: dict[str, dict[str, bool]] = {}
-        for model, report in self.items():
-            for each in report.outcomes:
-                if each.status.counts:
-                    known = passed.setdefault(each.id, {})
-                    known[model] = known.get(model, True) and each.passed
-        return {
-            id: [model for model, ok in by_model.items() if ok]
-            for id, by_model in passed.items()
-            if len(set(by_model.values())) > 1
-        }
-
     def to_markdown(self) -> str:
         """Return the comparison table as Markdown."""
-        return self._document(escaped)
-
-    def __str__(self) -> str:
-        return self._document(plain_line).rstrip()
-
-    def _document(self, text: Escape) -> str:
         metrics = list(dict.fromkeys(name for each in self.values() for name in each.per_metric))
-        return document("matrix.md.j2", text, matrix=self, metrics=metrics, took=_duration)
+        return document("matrix.md.j2", escaped, matrix=self, metrics=metrics, took=_duration)
 
     def __repr__(self) -> str:
         rates = (f"{model} {percent(report.pass_rate)}" for model, report in self.items())
