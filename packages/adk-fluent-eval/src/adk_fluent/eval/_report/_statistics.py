@@ -184,6 +184,7 @@ class MetricSummary:
         threshold: The threshold; None if there is none.
         lower_is_better: Whether scores must stay at or below it.
         unit: As `MetricScore.unit`.
+        scores: The scores.
     """
 
     name: str
@@ -195,6 +196,7 @@ class MetricSummary:
     threshold: float | None = None
     lower_is_better: bool = False
     unit: str = ""
+    scores: tuple[float, ...] = field(default=(), repr=False)
 
     @classmethod
     def from_scores(cls, name: str, scores: Sequence[MetricScore]) -> MetricSummary:
@@ -206,7 +208,7 @@ class MetricSummary:
         return cls(
             *(name, mean(values) if values else None, len(values), len(scores) - len(values)),
             *(statuses.count(MetricStatus.PASSED), statuses.count(MetricStatus.FAILED)),
-            *(first.threshold, first.lower_is_better, first.unit),
+            *(first.threshold, first.lower_is_better, first.unit, tuple(values)),
         )
 
 
