@@ -108,7 +108,7 @@ def test_expectations_of_the_case_are_those_of_its_last_turn() -> None:
         ({"thresholds": [1]}, "thresholds= takes a mapping"),
         ({"num_runs": 0}, "num_runs= must be a whole number >= 1"),
         ({"cases": ["a"]}, "cases= takes FluentCases"),
-        ({"cases": [FluentCase("a", id="x"), FluentCase("b", id="x")]}, "two cases with the id"),
+        ({"cases": [FluentCase("a", id="x"), FluentCase("b", id="x")]}, "two cases have the id"),
         ({"custom_judges": [len]}, r'write FluentJudge\("len", len\)'),
     ],
 )

@@ -34,15 +34,23 @@ def clean(text: str) -> str:
 
 def shorten(text: str, limit: int) -> str:
     """Return at most `limit` characters of a text, and how many are left out."""
-    left_out = len(text) - limit
-    return text if left_out <= 0 else f"{text[:limit]}… ({left_out:,} more characters)"
+    return text[:limit] + _left_out(text, limit)
 
 
 def one_line(text: str, limit: int) -> str:
     """Return a text in one clean line of at most `limit` characters."""
-    head = _SPACE.sub(" ", clean(text[:limit])).strip()
+    return _SPACE.sub(" ", clean(text[:limit])).strip() + _left_out(text, limit)
+
+
+def _left_out(text: str, limit: int) -> str:
     left_out = len(text) - limit
-    return head if left_out <= 0 else f"{head}… ({left_out:,} more characters)"
+    return f"… ({left_out:,} more characters)" if left_out > 0 else ""
+
+
+def bounded(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    more = len(lines) - most
+    return [*lines[:most], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def encodable(text: str) -> str:
@@ -93,7 +101,7 @@ def _plain(given: object, depth: int) -> Any:  # noqa: PLR0911  # one line for e
         return name_of(value)
     made = json_safe(value)  # such as of dates
     unknown = made == f"<{type(value).__qualname__}>"
-    return _cut(repr(value), _SHOWN) if unknown else made
+    return shorten(repr(value), _SHOWN) if unknown else made
 
 
 def is_condition(expected: Any) -> bool:
@@ -111,7 +119,7 @@ def shown(value: Any) -> str:
     """Return a value as it appears in a reason, cut if long."""
     made = plain(value)
     text = made if is_condition(value) else json.dumps(made, ensure_ascii=False)
-    return _cut(text, _SHOWN)
+    return shorten(text, _SHOWN)
 
 
 def error_line(error: BaseException, limit: int | None = _SHOWN) -> str:
@@ -122,13 +130,8 @@ def error_line(error: BaseException, limit: int | None = _SHOWN) -> str:
     except Exception:  # noqa: BLE001  # user code
         text = ""
     kind = type(error).__name__
-    return f"{kind}: {_cut(text, limit)}" if text else kind
-
-
-def _cut(text: str, limit: int | None) -> str:
-    if limit is None or len(text) <= limit:
-        return text
-    return f"{text[:limit]}... ({len(text)} characters)"
+    shown = text if limit is None else shorten(text, limit)
+    return f"{kind}: {shown}" if text else kind
 
 
 def replace_secrets(value: Any) -> Any:

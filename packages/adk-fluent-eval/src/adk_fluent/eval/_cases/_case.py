@@ -198,12 +198,16 @@ def check_cases(cases: Iterable[FluentCase]) -> None:
     """Check that all are cases, each with an id of its own."""
     known: dict[str, FluentCase] = {}
     for case in cases:
-        check.require_type(case, FluentCase, "cases= takes FluentCases")
-        if (other := known.get(name := case.name)) is not None:
-            what = f"the suite has two cases with the id {name!r}"
-            help = "give each its own id; to run each case twice: num_runs=2"
-            raise case.error(what, found=f"the other is at {other.place}", help=help)
-        known[name] = case
+        check_case(case, known)
+
+
+def check_case(case: FluentCase, known: dict[str, FluentCase]) -> None:
+    """Check that a case has an id of its own, and add it to those that are known."""
+    check.require_type(case, FluentCase, "cases= takes FluentCases")
+    if (other := known.setdefault(name := case.name, case)) is not case:
+        help = "give each its own id; to run each case twice: num_runs=2"
+        found = f"the other is at {other.place}"
+        raise case.error(f"two cases have the id {name!r}", found=found, help=help)
 
 
 def initial_state(case: FluentCase) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval import _arguments as check
@@ -12,7 +13,7 @@ from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
 from adk_fluent.eval._report import _statistics as statistics
 from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
-from adk_fluent.eval._text import dollars, measured, one_line, percent, plural
+from adk_fluent.eval._text import bounded, dollars, measured, one_line, percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,15 +53,12 @@ class ReportFigures:
 
     def __post_init__(self) -> None:
         check.require_type(self.baseline, ReportFigures | None, _NO_REPORT, help=_SUCH_AS)
-        found: set[tuple[str, int]] = set()
-        places: dict[str, int] = {}
-        for id in (*(each.name for each in self.fluent_cases), *(o.id for o in self.outcomes)):
-            places.setdefault(id, len(places))
-        for each in self.outcomes:
-            if each.key in found:
-                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
-            found.add(each.key)
+        ids = (*(each.name for each in self.fluent_cases), *(each.id for each in self.outcomes))
+        places = {id: place for place, id in enumerate(dict.fromkeys(ids))}
         self.outcomes = sorted(self.outcomes, key=lambda each: (places[each.id], each.run))
+        for each, following in pairwise(self.outcomes):
+            if each.key == following.key:
+                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
 
     @property
     def case_results(self) -> list[EvalCaseResult]:
@@ -80,10 +78,14 @@ class ReportFigures:
         return sum(each.status.counts for each in self.outcomes)
 
     @property
+    def passed(self) -> int:
+        """Runs that passed."""
+        return self.counts[Status.PASSED]
+
+    @property
     def pass_rate(self) -> float:
         """Share of the counting runs that passed; 0.0 if none counts."""
-        counting = self.counting
-        return self.counts[Status.PASSED] / counting if counting else 0.0
+        return self.passed / (self.counting or 1)
 
     def pass_rate_ci(self, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of the pass rate by Wilson's method.
@@ -170,7 +172,7 @@ class ReportFigures:
     @property
     def failures(self) -> list[str]:
         """Every reason why the gate is not met; empty if it is."""
-        return _failures(self)
+        return [*_completeness(self), *_rates(self), *_limits(self), *self.regressions]
 
     @property
     def ok(self) -> bool:
@@ -206,9 +208,7 @@ class ReportFigures:
             EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
         """
         check.require_type(baseline, ReportFigures, _NO_REPORT, help=_SUCH_AS)
-        from adk_fluent.eval._report._statistics import compare  # noqa: PLC0415  # import what is used
-
-        return compare(self.suite, self.outcomes, baseline.outcomes, alpha)
+        return statistics.compare(self.suite, self.outcomes, baseline.outcomes, alpha)
 
     @property
     def regressions(self) -> list[str]:
@@ -230,11 +230,6 @@ class ReportFigures:
         return [f"{what}: {_ids(each.id for each in worse)}"]
 
 
-def _failures(report: ReportFigures) -> list[str]:
-    """Return every reason why a report does not meet its gate; empty if it does."""
-    return [*_completeness(report), *_rates(report), *_limits(report), *report.regressions]
-
-
 def _completeness(report: ReportFigures) -> Iterator[str]:
     counts = report.counts
     if not report.outcomes:
@@ -247,19 +242,16 @@ def _completeness(report: ReportFigures) -> Iterator[str]:
 
 
 def _rates(report: ReportFigures) -> Iterator[str]:
-    gate, counting = report.gate, report.counting
-    if counting and report.pass_rate < gate.min_pass_rate - _ROUNDING:
-        passed = f"{report.counts[Status.PASSED]:,} of {counting:,} runs"
-        least = percent(gate.min_pass_rate)
-        yield f"pass rate {percent(report.pass_rate)} ({passed}) is below {least}"
+    gate = report.gate
+    if report.counting:
+        yield from _below("", report, gate.min_pass_rate)
     tags = report.per_tag if gate.min_tag_pass_rate else {}
     for tag, share in gate.min_tag_pass_rate.items():
         found = tags.get(tag)
         if found is None or not found.counting:
             yield f"no run of tag {tag!r} counts"
-        elif found.pass_rate < share - _ROUNDING:
-            rate, passed = percent(found.pass_rate), f"{found.passed:,} of {found.counting:,} runs"
-            yield f"pass rate of tag {tag!r}, {rate} ({passed}), is below {percent(share)}"
+        else:
+            yield from _below(f"of tag {tag!r} ", found, share)
     metrics = report.per_metric if gate.min_metric else {}
     for name, limit in gate.min_metric.items():
         metric = metrics.get(str(name))
@@ -279,6 +271,12 @@ def _rates(report: ReportFigures) -> Iterator[str]:
             yield f"mean of metric {str(name)!r}, {value}, is {side} {measured(limit, metric.unit)}"
 
 
+def _below(what: str, found: ReportFigures | TagSummary, least: float) -> Iterator[str]:
+    if found.pass_rate < least - _ROUNDING:
+        passed = f"{found.passed:,} of {found.counting:,} runs"
+        yield f"pass rate {what}{percent(found.pass_rate)} ({passed}) is below {percent(least)}"
+
+
 def _limits(report: ReportFigures) -> Iterator[str]:
     gate = report.gate
     if not gate.allow_flaky and (flaky := report.flaky):
@@ -295,6 +293,4 @@ def _limits(report: ReportFigures) -> Iterator[str]:
 
 
 def _ids(ids: Iterable[str]) -> str:
-    every = [one_line(each, 80) for each in ids]
-    more = len(every) - _NAMES
-    return ", ".join([*every[:_NAMES], *([f"and {more:,} more"] if more > 0 else [])])
+    return ", ".join(bounded([one_line(each, 80) for each in ids], _NAMES))

@@ -11,7 +11,7 @@ from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._report._statistics import mean
-from adk_fluent.eval._text import interval, one_line, percent, plural
+from adk_fluent.eval._text import bounded, interval, one_line, percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,9 +57,7 @@ class FluentEvalReport(ReportFigures):
             return
         missed = [each for each in self.outcomes if each.status.counts and not each.passed]
         missed.sort(key=lambda each: each.status is not Status.ERROR)
-        lines = [outcome_line(each) for each in missed[:_LISTED]]
-        if (more := len(missed) - _LISTED) > 0:
-            lines.append(f"and {more:,} more")
+        lines = bounded([outcome_line(each) for each in missed], _LISTED)
         what = f"suite {self.suite!r} did not pass: {'; '.join(reasons)}"
         help = "the report has every case and reason; save it with .save(path)"
         raise EvalFailedError(what, found="\n    ".join(lines), help=help)

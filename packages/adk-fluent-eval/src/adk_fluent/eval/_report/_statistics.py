@@ -12,7 +12,7 @@ from adk_fluent.eval._arguments import is_number, require
 from adk_fluent.eval._errors import EvalFailedError
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status, Tokens
 from adk_fluent.eval._report._documents import document, escaped
-from adk_fluent.eval._text import encodable, one_line
+from adk_fluent.eval._text import bounded, encodable, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -159,7 +159,7 @@ class TagSummary:
     @property
     def pass_rate(self) -> float:
         """Share of counting runs that passed; 0.0 if none counts."""
-        return self.passed / self.counting if self.counting else 0.0
+        return self.passed / (self.counting or 1)
 
     @classmethod
     def from_results(cls, outcomes: Runs, tag: str = "") -> TagSummary:
@@ -365,9 +365,7 @@ class RegressionReport:
             what = f"suite {self.suite!r} shares no case with its baseline"
             help = "cases are matched by id: give them ids, or write a new baseline"
             raise EvalFailedError(what, help=help)
-        lines = [str(each) for each in self.regressed[:10]]
-        if (more := len(self.regressed) - len(lines)) > 0:
-            lines.append(f"and {more:,} more")
+        lines = bounded(list(map(str, self.regressed)), 10)
         count = f"{len(self.regressed):,} of {self.compared:,} cases regressed"
         what = f"suite {self.suite!r}: {count} (p={self.p_value:.3g})"
         raise EvalFailedError(what, found="\n    ".join(lines))
