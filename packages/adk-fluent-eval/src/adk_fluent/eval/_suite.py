@@ -11,7 +11,6 @@ from adk_fluent.eval._arguments import require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases
 from adk_fluent.eval._cases._suite import SAMPLES, Suite
 from adk_fluent.eval._cases._turn import UserSimulation
-from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._text import plural
 
@@ -99,9 +98,11 @@ class FluentEvalSuite(Suite):
             simulation=simulation,
         )
         if judges:
-            from adk_fluent.eval._cases._judge import check_judges  # noqa: PLC0415  # rarely needed
+            from adk_fluent.eval._cases._judge import FluentJudge  # noqa: PLC0415  # rarely needed
 
-            check_judges([*judges])
+            for each in judges:
+                help = 'write FluentJudge("name", fn)'
+                require_type(each, FluentJudge, "custom_judges= takes FluentJudges", help=help)
         self.add(*check.listed("cases", cases))
 
     def add(self, *cases: FluentCase) -> Self:
@@ -119,13 +120,8 @@ class FluentEvalSuite(Suite):
         """Add a case with the arguments of `FluentCase`.
 
         Raises:
-            EvalError: A field is unknown or invalid.
+            EvalError: A field is invalid.
         """
-        known = FluentCase.__dataclass_fields__
-        for name in fields.keys() - known.keys():
-            raise EvalError(
-                f"FluentCase has no field {name!r}", help=check.did_you_mean(name, known)
-            )
         return self.add(FluentCase(*args, **fields))
 
     # --- run -----------------------------------------------------------------------------------
@@ -181,12 +177,11 @@ class FluentEvalSuite(Suite):
         """
         from adk_fluent.eval._report._report import ModelMatrix  # noqa: PLC0415  # rarely needed
 
-        named: dict[str, str | BaseLlm] = {}
-        for name, model in _named_models(models):
-            if name in named:
-                raise EvalError(f"two models are called {name!r}", help="models={name: model, ...}")
-            named[name] = model
-        require(named, "models= is empty", help='such as models=["gemini-2.5-flash", ...]')
+        pairs = _named_models(models)
+        require(pairs, "models= is empty", help='such as models=["gemini-2.5-flash", ...]')
+        named = dict(pairs)
+        what = "two models have the same name"
+        require(len(named) == len(pairs), what, help="models={name: model, ...}")
         own = {"model", "journal"} & options.keys()
         require(not own, "a matrix takes no model= and no journal=")
         every: list[RunOptions] = [{**options, "model": model} for model in named.values()]
@@ -319,10 +314,9 @@ class FluentEvalSuite(Suite):
             EvalError: A case has a value that the file cannot hold, such as a lambda.
             EvalFileError: The file cannot be written; an old one stays.
         """
-        from adk_fluent.eval._files._plain import dump_table  # noqa: PLC0415  # rarely needed
-        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._plain import write_table  # noqa: PLC0415  # rarely needed
 
-        Source.write(path, [dump_table(path, self.cases)])
+        write_table(path, self.cases)
 
     def to_yaml(self, path: str | PathLike[str]) -> None:
         """Write the suite as YAML, without its pipeline and judges.
@@ -331,10 +325,9 @@ class FluentEvalSuite(Suite):
             EvalError: A case has a value that files cannot hold, such as a lambda.
             EvalFileError: The file cannot be written; an old one stays.
         """
-        from adk_fluent.eval._files._plain import dump_yaml  # noqa: PLC0415  # imports yaml
-        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._plain import write_yaml  # noqa: PLC0415  # imports yaml
 
-        Source.write(path, [dump_yaml(self)])
+        write_yaml(path, self)
 
     def to_eval_set(self) -> EvalSet:
         """Return the suite as an eval set of ADK, without what ADK has no field for.

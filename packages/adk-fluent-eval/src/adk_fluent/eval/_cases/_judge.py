@@ -121,15 +121,6 @@ class FluentJudge:
         return scored(self.name, score, self.threshold, lower_is_better=lower, reason=reason)
 
 
-def check_judges(judges: list[Any]) -> None:
-    """Check the judges of a suite."""
-    for given in judges:
-        name = str(getattr(given, "__name__", ""))
-        arguments = f'"{name}", {name}' if name.isidentifier() else "..."
-        help = f"write FluentJudge({arguments})"
-        check.require_type(given, FluentJudge, "custom_judges= takes FluentJudges", help=help)
-
-
 def _read(made: Any) -> tuple[float | None, str]:
     """The score and reason that a judge returned."""
     reason = ""

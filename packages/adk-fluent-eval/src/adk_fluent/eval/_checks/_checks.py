@@ -209,7 +209,8 @@ def check_state(seen: Observation) -> MetricScore | None:
     reached = len(seen.states)
 
     def check(turn: Turn, at: int) -> tuple[float, list[Finding]] | None:
-        state, writes = (seen.states[at], seen.writes[at]) if at < reached else ({}, {})
+        state: Mapping[str, Any] = seen.states[at] if at < reached else {}
+        writes: Mapping[str, Mapping[str, Any]] = seen.writes[at] if at < reached else {}
         found = _check_keys(turn.state_assertions or {}, state, writes, at + 1)
         if at == last:
             found += _check_keys(seen.case.state_assertions or {}, seen.state, seen.written, None)

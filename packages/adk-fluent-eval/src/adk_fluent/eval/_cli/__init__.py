@@ -8,7 +8,7 @@ from adk_fluent.eval._cli._commands import compare, list_cases, merge
 from adk_fluent.eval._cli._run import run
 
 
-@click.group("eval")
+@click.group("eval", context_settings={"show_default": True})
 def evaluate() -> None:
     """Run suites, compare and join reports, list cases.
 

@@ -31,14 +31,12 @@ _SHOWN: Final = ("target_node", "skip", "xfail")
     "--max-regressions",
     type=click.IntRange(min=0),
     default=0,
-    show_default=True,
     help="Cases that may regress, at most.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
-    show_default=True,
     help="The p-value up to which a change is significant.",
 )
 @common.output_options("json", "markdown", "html")

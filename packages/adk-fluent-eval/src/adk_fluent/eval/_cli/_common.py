@@ -222,8 +222,11 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
     def interrupt(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)  # which asyncio knows what to do about
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    # of a job in the background, shells make SIGINT ignored
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: interrupt}
+    before = {number: signal.signal(number, each) for number, each in handlers.items()}
     try:
         return asyncio.run(work)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, each in before.items():
+            signal.signal(number, each)

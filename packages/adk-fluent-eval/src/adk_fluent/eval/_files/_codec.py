@@ -237,17 +237,17 @@ class Reader:
             "mock_tool_outputs": lambda at, value: self._each(at, value, CALL, RAISE),
         }
 
-    def fields(self, at: At, value: Any, names: Collection[str], what: str = "") -> dict[str, Any]:
+    def fields(self, at: At, value: Any, names: Collection[str], what: str) -> dict[str, Any]:
         """Return the fields of a suite, case or turn; null fields are left out.
 
         Args:
             at: Its place.
             value: The mapping.
             names: The fields that it may have.
-            what: What it is, such as ``a case``; empty leaves out other fields.
+            what: What it is, such as ``a case``.
         """
         given = self.source.mapping(at, value)
-        made = {k: v for k, v in given.items() if v is not None and (what or k in names)}
+        made = {name: each for name, each in given.items() if each is not None}
         self.source.mapping(at, made, names, what)
         for name in self._readers.keys() & made.keys():
             made[name] = self._readers[name]((*at, name), made[name])

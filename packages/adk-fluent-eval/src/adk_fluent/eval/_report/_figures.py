@@ -13,7 +13,7 @@ from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
 from adk_fluent.eval._report import _statistics as statistics
 from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
-from adk_fluent.eval._text import bounded, dollars, measured, one_line, percent, plural
+from adk_fluent.eval._text import bounded, measured, one_line, percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -172,7 +172,7 @@ class ReportFigures:
     @property
     def failures(self) -> list[str]:
         """Every reason why the gate is not met; empty if it is."""
-        return [*_completeness(self), *_rates(self), *_limits(self), *self.regressions]
+        return [*_completeness(self), *_rates(self), *self.regressions]
 
     @property
     def ok(self) -> bool:
@@ -245,6 +245,8 @@ def _rates(report: ReportFigures) -> Iterator[str]:
     gate = report.gate
     if report.counting:
         yield from _below("", report, gate.min_pass_rate)
+    if not gate.allow_flaky and (flaky := report.flaky):
+        yield f"{plural(len(flaky), 'case')} flaky: {_ids(flaky)}"
     tags = report.per_tag if gate.min_tag_pass_rate else {}
     for tag, share in gate.min_tag_pass_rate.items():
         found = tags.get(tag)
@@ -258,38 +260,19 @@ def _rates(report: ReportFigures) -> Iterator[str]:
         if metric is None or metric.mean is None:
             yield f"metric {str(name)!r} has no score"
             continue
-        missing = metric.not_evaluated
-        if missing and metric.lower_is_better:  # no score is the worst
+        if missing := metric.not_evaluated:
             yield f"metric {str(name)!r} has no score in {plural(missing, 'run')}"
-            continue
-        average = min(metric.mean, metric.mean * metric.evaluated / (metric.evaluated + missing))
-        over = average - limit
+        over = metric.mean - limit
         if (over if metric.lower_is_better else -over) > _ROUNDING:
             side = "above" if metric.lower_is_better else "below"
-            value = measured(average, metric.unit)
-            value += f" with {plural(missing, 'run')} without a score as 0" if missing else ""
-            yield f"mean of metric {str(name)!r}, {value}, is {side} {measured(limit, metric.unit)}"
+            value, most = measured(metric.mean, metric.unit), measured(limit, metric.unit)
+            yield f"mean of metric {str(name)!r}, {value}, is {side} {most}"
 
 
 def _below(what: str, found: ReportFigures | TagSummary, least: float) -> Iterator[str]:
     if found.pass_rate < least - _ROUNDING:
         passed = f"{found.passed:,} of {found.counting:,} runs"
         yield f"pass rate {what}{percent(found.pass_rate)} ({passed}) is below {percent(least)}"
-
-
-def _limits(report: ReportFigures) -> Iterator[str]:
-    gate = report.gate
-    if not gate.allow_flaky and (flaky := report.flaky):
-        yield f"{plural(len(flaky), 'case')} flaky: {_ids(flaky)}"
-    if gate.max_cost_usd is None:
-        return
-    cost = report.cost_usd
-    if cost is not None and cost > gate.max_cost_usd + _ROUNDING:
-        yield f"the cost, {dollars(cost)}, is above {dollars(gate.max_cost_usd)}"
-    unpriced = [each for each in report.outcomes if each.cost_usd is None or each.eval_calls]
-    unknown = sum(bool(each.eval_calls or each.turns or each.tokens.total) for each in unpriced)
-    if unknown or cost is None:
-        yield f"the cost of {plural(unknown or report.counting, 'run')} is not known"
 
 
 def _ids(ids: Iterable[str]) -> str:

@@ -9,10 +9,9 @@ from math import comb, fsum, inf, sqrt
 from typing import TYPE_CHECKING, TypeAlias
 
 from adk_fluent.eval._arguments import is_number, require
-from adk_fluent.eval._errors import EvalFailedError
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status, Tokens
 from adk_fluent.eval._report._documents import document, escaped
-from adk_fluent.eval._text import bounded, encodable, one_line
+from adk_fluent.eval._text import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -279,12 +278,6 @@ class CaseChange:
     runs_now: int
     reasons: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        why = f": {one_line(self.reasons[0], 300)}" if self.reasons else ""
-        before = f"{self.passed_before} of {self.runs_before}"
-        now = f"{self.passed_now} of {self.runs_now} runs passed"
-        return f"{one_line(self.id, 120)} ({before} -> {now}){why}"
-
 
 @dataclass(frozen=True, slots=True)
 class RegressionReport:
@@ -352,23 +345,6 @@ class RegressionReport:
     def ok(self) -> bool:
         """Whether cases were compared and none regressed."""
         return self.compared > 0 and not self.regressed
-
-    def assert_ok(self) -> None:
-        """Do nothing if no case regressed.
-
-        Raises:
-            EvalFailedError: Cases regressed, or none was compared.
-        """
-        if self.ok:
-            return
-        if not self.compared:
-            what = f"suite {self.suite!r} shares no case with its baseline"
-            help = "cases are matched by id: give them ids, or write a new baseline"
-            raise EvalFailedError(what, help=help)
-        lines = bounded(list(map(str, self.regressed)), 10)
-        count = f"{len(self.regressed):,} of {self.compared:,} cases regressed"
-        what = f"suite {self.suite!r}: {count} (p={self.p_value:.3g})"
-        raise EvalFailedError(what, found="\n    ".join(lines))
 
     def to_json(self) -> str:
         """Return the comparison as JSON."""
