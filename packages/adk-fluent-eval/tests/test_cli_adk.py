@@ -96,7 +96,7 @@ def test_a_terminal_shows_a_bar(
         (("desk.py:good",), 0),
         (("desk.py:make",), 0),
         (("desk.py:both",), 1),
-        (("desk.py:suite", "--min-pass-rate", "50%"), 0),
+        (("desk.py:suite", "--min-pass-rate", "0.5"), 0),
         (("desk.py:suite", "--tag", "a"), 0),
         (("desk.py:suite", "--case", "bad", "--fail-fast"), 1),
         (("desk.py:suite", "--min-pass-rate", "x"), 2),
@@ -255,9 +255,7 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("list", "desk.py:both") == 0
     out = capsys.readouterr().out
     assert "good [a]: hello  -> adk_fluent_response" in out
-    assert call("list", "desk.py:suite", "--json") == 0
-    listed: Any = json.loads(capsys.readouterr().out)
-    assert [each["id"] for each in listed[0]["cases"]] == ["good", "bad"]
+    assert "bad [b]: hi  -> adk_fluent_response" in out
 
 
 def test_no_key_is_told_before_any_model_call(capsys: pytest.CaptureFixture[str]) -> None:

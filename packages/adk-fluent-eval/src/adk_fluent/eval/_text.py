@@ -19,7 +19,6 @@ _UNSAFE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_SPACE: Final = re.compile(r"\s+")
 _SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHOWN: Final = 300  # characters of a value in a reason, and of the repr of an object
 _DEPTH: Final = 60
@@ -28,6 +27,8 @@ _SHORTEST: Final = 8  # characters of a secret; shorter values occur in ordinary
 
 def clean(text: str) -> str:
     """Return the text without control characters and lone surrogates; lines stay."""
+    if text.isprintable():  # most are
+        return text
     text = _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _SURROGATE.sub("\ufffd", text)
 
@@ -39,7 +40,7 @@ def shorten(text: str, limit: int) -> str:
 
 def one_line(text: str, limit: int) -> str:
     """Return a text in one clean line of at most `limit` characters."""
-    return _SPACE.sub(" ", clean(text[:limit])).strip() + _left_out(text, limit)
+    return " ".join(clean(text[:limit]).split()) + _left_out(text, limit)
 
 
 def _left_out(text: str, limit: int) -> str:
@@ -195,9 +196,7 @@ def dollars(value: float | None) -> str:
     """Return an amount of US dollars."""
     if value is None or not math.isfinite(value):
         return NONE
-    if value == 0 or abs(value) >= 0.01:
-        return f"${value:,.2f}" if value else "$0"
-    return f"${value:.2g}" if abs(value) < 0.0001 else f"${value:.5f}".rstrip("0")
+    return f"${value:,.2f}" if value == 0 or abs(value) >= 0.01 else f"${value:.2g}"
 
 
 def plural(number: int, noun: str) -> str:

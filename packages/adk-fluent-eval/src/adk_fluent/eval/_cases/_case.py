@@ -322,14 +322,11 @@ def _check_input(case: FluentCase) -> None:
         try:
             if isinstance(turn, Turn):
                 _check_expectations(turn)
-                message: Any = turn.input
-                parts = cast("list[Any]", message) if isinstance(message, list) else [message]
-                for part in parts or [""]:
-                    _check_message(part)
-            elif several and _is_part(turn):
+                _check_message(turn.input)
+            elif isinstance(turn, list | tuple) or (several and _is_part(turn)):
                 what = "a list is one turn after the other, and a Part is not a turn"
                 help = "write input=Turn([text, part]) for one message of several parts"
-                raise EvalError(what, found=describe(turn), help=help)
+                raise EvalError(what, found=describe(cast("object", turn)), help=help)
             else:
                 _check_message(turn)
         except EvalError as error:
@@ -343,16 +340,12 @@ def _check_input(case: FluentCase) -> None:
 
 
 def _check_message(message: Any) -> None:
-    if isinstance(message, str):
-        empty = not message.strip()
-    elif hasattr(message, "parts"):
-        empty = not message.parts
-    elif _is_part(message):
-        empty = False
-    else:
+    parts = [*_turn.parts_of(message)]
+    for each in parts:
         what = "a user message is a text, or a Content or Part of google.genai"
-        raise EvalError(what, found=describe(message))
-    check.require(not empty, "input= is empty", message, help="give input= a text")
+        check.require(isinstance(each, str) or _is_part(each), what, each)
+    said = any(not isinstance(each, str) or each.strip() for each in parts)
+    check.require(said, "input= is empty", message, help="give input= a text")
 
 
 def _is_part(value: Any) -> bool:

@@ -80,14 +80,8 @@ class FluentJudge:
     def _parameters(self) -> list[str]:
         """The names of the function's parameters."""
         known = (*_ARGUMENTS, *((_ASK,) if self.model is not None else ()))
-        try:
-            parameters = inspect.signature(self.fn).parameters.values()
-        except (TypeError, ValueError):
-            what = f"the signature of judge {self.name!r} cannot be read"
-            help = "wrap it: lambda actual_response: ..."
-            raise EvalError(what, found=describe(self.fn), help=help) from None
         names: list[str] = []
-        for each in parameters:
+        for each in inspect.signature(self.fn).parameters.values():
             if each.kind is each.VAR_KEYWORD:
                 return list(known)
             if each.name in known and each.kind is not each.POSITIONAL_ONLY:

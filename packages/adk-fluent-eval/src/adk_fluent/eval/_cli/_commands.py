@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 import click
 
@@ -14,14 +13,7 @@ from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form
 from adk_fluent.eval._running._plan import MetricPlan
-from adk_fluent.eval._text import encodable, one_line, plural
-
-if TYPE_CHECKING:
-    from adk_fluent.eval._suite import FluentEvalSuite
-
-
-#: Fields of a case that a list for programs has.
-_SHOWN: Final = ("target_node", "skip", "xfail")
+from adk_fluent.eval._text import one_line, plural
 
 
 @click.command("compare", short_help="Compare a report with a baseline, case by case.")
@@ -81,38 +73,20 @@ def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
 @click.command("list", short_help="List the cases of suites, running nothing.")
 @click.argument("target")
 @common.registry_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-def list_cases(target: str, as_json: bool, registry: str | None) -> None:
+def list_cases(target: str, registry: str | None) -> None:
     """List the cases of suites, running nothing.
 
     TARGET is as for eval run.
     """
-    suites = common.load_suites(target, registry=registry)
-    found: list[dict[str, Any]] = [
-        {"suite": suite.name, "cases": _cases(suite)} for suite in suites
-    ]
-    if as_json:
-        click.echo(encodable(json.dumps(found, indent=2, ensure_ascii=False)))
-        return
-    for suite, each in zip(suites, found, strict=True):
+    for suite in common.load_suites(target, registry=registry):
         click.echo(f"{one_line(suite.name, 80)}: {plural(len(suite.cases), 'case')}")
-        for case in each["cases"]:
-            tags = f" [{', '.join(case['tags'])}]" if case["tags"] else ""
-            skipped = " (skipped)" if case["skip"] else ""
-            metrics = ", ".join(case["metrics"]) or "no metric"
-            line = f"{case['id']}{tags}{skipped}: {case['input']}"
+        plan = MetricPlan(suite)
+        for case in suite.cases:
+            try:
+                metrics = ", ".join(each.name for each in plan.of(case))
+            except EvalError:  # it expects nothing, which a run refuses
+                metrics = "no metric"
+            tags = f" [{', '.join(case.tags)}]" if case.tags else ""
+            skipped = " (skipped)" if case.skip else ""
+            line = f"{case.name}{tags}{skipped}: {text_of(case.turns[0].input)}"
             click.echo(f"  {one_line(line, 120)}  -> {metrics}")
-
-
-def _cases(suite: FluentEvalSuite) -> list[dict[str, Any]]:
-    plan = MetricPlan(suite)
-    found: list[dict[str, Any]] = []
-    for case in suite.cases:
-        try:
-            metrics = [each.name for each in plan.of(case)]
-        except EvalError:  # it expects nothing, which a run refuses
-            metrics = []
-        made = {"id": case.name, "tags": [*case.tags], "turns": len(case.turns), "metrics": metrics}
-        made |= {"input": text_of(case.turns[0].input), "location": case.place}
-        found.append(made | {name: getattr(case, name) for name in _SHOWN})
-    return found

@@ -80,14 +80,12 @@ def _from_file(path: str, registry: str | None) -> FluentEvalSuite:
 
 def _from_module(target: Target) -> list[FluentEvalSuite]:
     module = module_of(target)
-    public = ((name, each) for name, each in vars(module).items() if not name.startswith("_"))
-    known = {name: each for name, each in public if isinstance(each, FluentEvalSuite)}
+    known = [name for name, each in vars(module).items() if isinstance(each, FluentEvalSuite)]
     names = ", ".join(known) or "none"
-    if target.attribute is None and len({id(each) for each in known.values()}) != 1:
-        what = f"{target.source} has {'several suites' if known else 'no FluentEvalSuite'}"
-        help = f"name one: {target.source}:{next(iter(known), 'suite')}"
-        raise target.error(what, help, found=names)
-    value: Any = attribute_of(target, module) if target.attribute else next(iter(known.values()))
+    if target.attribute is None:
+        help = f"name one: {target.source}:{(*known, 'suite')[0]}"
+        raise target.error(f"{target.text} names no suite", help, found=names)
+    value: Any = attribute_of(target, module)
     if callable(value) and not isinstance(value, type):
         try:
             value = value()

@@ -17,7 +17,6 @@ from adk_fluent import cli
 from adk_fluent.cli import is_interactive
 from adk_fluent.eval._cli import _common as common
 from adk_fluent.eval._cli._common import FORMS, STDOUT, Output
-from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document
@@ -39,19 +38,6 @@ _OF_SERVICES: Final = re.compile(
     r"(gaierror|\w*(API|Auth|Client|Connect|Connection|Credentials|Server|SSL|Transport)\w*"
     r"(Error|Timeout))$"
 )
-
-
-def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """A share, as ``0.95`` or ``95%``."""
-    if value is None:
-        return None
-    try:
-        number = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise click.BadParameter(f"{value!r} is not a share; write 0.95 or 95%.")
-    return number
 
 
 def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -97,7 +83,7 @@ _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 @click.option(
     "--max-regressions", type=click.IntRange(min=0), help="Cases that may regress, at most."
 )
-@click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
+@click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="Such as 0.95.")
 @common.output_options(*FORMS)
 @click.option("--adk-results", type=_FOLDER, metavar="AGENT", help="Write there for adk web.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
@@ -163,9 +149,9 @@ class _Job:
 
     def __init__(self, suite: FluentEvalSuite, options: dict[str, Any], *, label: str) -> None:
         self._label, self._options = label, options
-        path: str | None = options["baseline"]
-        self._baseline_path = None if path is None else with_suite(path, label)
-        self._baseline = self._load_baseline(update=options["update_baseline"])
+        path = self._baseline_path = options["baseline"] and with_suite(options["baseline"], label)
+        is_new = options["update_baseline"] and not Path(path).exists()
+        self._baseline = FluentEvalReport.load(path) if path and not is_new else None
         asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
         changes = {name: each for name, each in asked.items() if each is not None}
         self.suite = copy(suite)  # the module's own stays unchanged
@@ -179,16 +165,6 @@ class _Job:
         if options["journal"]:
             given["journal"] = with_suite(options["journal"], label)
         self._given = cast("RunOptions", given)
-
-    def _load_baseline(self, *, update: bool) -> FluentEvalReport | None:
-        path = self._baseline_path
-        if path is None or (update and not Path(path).exists()):
-            return None
-        if not Path(path).exists():
-            raise EvalFileError(
-                "there is no baseline", path=path, help="write it: --update-baseline"
-            )
-        return FluentEvalReport.load(path)
 
     def check(self) -> None:
         """Check everything that the suite names, and that there is a key for Gemini."""

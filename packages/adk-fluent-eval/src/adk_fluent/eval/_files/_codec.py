@@ -90,7 +90,8 @@ def suite_data(suite: Suite) -> dict[str, Any]:
         for name, value in _changed(suite).items()
         if name in SUITE_FIELDS
     }
-    return {name: value for name, value in made.items() if value is not None}
+    made = {name: value for name, value in made.items() if value is not None}
+    return {"name": suite.name, **made}  # without one, a suite is called as its file
 
 
 def _changed(record: Suite | FluentCase | Turn | Gate | UserSimulation) -> dict[str, Any]:

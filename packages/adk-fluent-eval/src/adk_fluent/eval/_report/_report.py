@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from math import inf
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
@@ -194,21 +193,6 @@ def outcome_line(outcome: CaseOutcome) -> str:
 
 class ModelMatrix(dict[str, FluentEvalReport]):
     """The report of each model, by the model's name; see `FluentEvalSuite.matrix`."""
-
-    @property
-    def best(self) -> str:
-        """The model with the highest pass rate; of equal ones the cheaper, then the faster.
-
-        Interrupted runs, and those in which no run counts, come last.
-        """
-
-        def rank(model: str) -> tuple[bool, float, float, float]:
-            report = self[model]
-            cost = inf if report.cost_usd is None else report.cost_usd
-            incomplete = report.interrupted or not report.counting
-            return incomplete, -report.pass_rate, cost, _duration(report) or inf
-
-        return min(self, key=rank)
 
     def to_markdown(self) -> str:
         """Return the comparison table as Markdown."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from dataclasses import asdict, dataclass, field
-from math import comb, fsum, inf, sqrt
-from typing import TYPE_CHECKING, TypeAlias
+from math import ceil, comb, fsum, inf, log2, sqrt
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adk_fluent.eval._arguments import is_number, require
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status, Tokens
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Runs: TypeAlias = "Sequence[CaseOutcome]"
+_STEPS: Final = 10_000  # in which a drop is sought
 
 
 def wilson(share: float, count: int, level: float = 0.95) -> tuple[float, float]:
@@ -98,22 +100,16 @@ def detectable_drop(n: int, base_rate: float, level: float = 0.95, power: float 
         The drop as a share of all cases; `math.inf` if no drop would be significant.
     """
     passing = round(n * base_rate)
-    needed = 1
-    while 2 * 0.5**needed > (1 - level) * (1 + 1e-9):  # 1 - .95 is a little more than .05
-        needed += 1
+    needed = ceil(log2(2 / (1 - level)) - 1e-9)  # 1 - .95 is a little more than .05
     if needed > passing:
         return inf
-    low, high = 0.0, 1.0
-    for _ in range(60):  # down to the last bit of a float
-        middle = (low + high) / 2
-        missed = sum(
-            comb(passing, i) * middle**i * (1 - middle) ** (passing - i) for i in range(needed)
-        )
-        if 1 - missed < power:
-            low = middle
-        else:
-            high = middle
-    return high * base_rate
+
+    def detected(step: int) -> float:
+        share = step / _STEPS
+        fewer = (comb(passing, i) * share**i * (1 - share) ** (passing - i) for i in range(needed))
+        return 1 - sum(fewer)
+
+    return bisect_left(range(_STEPS), power, key=detected) / _STEPS * base_rate
 
 
 # --- outcomes ------------------------------------------------------------------------------------
