@@ -144,6 +144,7 @@ def test_it_filters_by_status_tag_metric_and_change() -> None:
     fields = [attrs["name"] for tag, attrs in page.tags if tag in {"select", "input"}]
     assert fields == ["s", "t", "m", "c", "q"]
     assert "2 cases compared: 1 regressed, 1 improved" in page.text
+    assert ("li", {"class": "regressed"}) in page.tags
 
 
 def test_the_baseline_of_the_run_is_the_default() -> None:

@@ -43,7 +43,8 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
     lines: list[str] = []
     if before is not None:
         compared = report.compare(before)
-        lines = document("comparison.md.j2", made=compared).splitlines()
+        document_lines = document("comparison.md.j2", made=compared).splitlines()
+        lines = [each.removeprefix("- ") for each in document_lines]
         changes |= dict.fromkeys(compared.added, "added")
         changes |= {each.id: "improved" for each in compared.improved}
         changes |= {each.id: "regressed" for each in compared.regressed}
