@@ -6,7 +6,7 @@ from itertools import product
 from math import comb, inf
 
 import pytest
-from eval_desk import outcome
+from eval_desk import outcome, report
 
 from adk_fluent.eval import EvalError
 from adk_fluent.eval._report._statistics import (
@@ -14,7 +14,6 @@ from adk_fluent.eval._report._statistics import (
     mcnemar,
     pass_at_k,
     pass_hat_k,
-    pass_rate_ci,
     wilson,
 )
 
@@ -38,7 +37,7 @@ def test_wilson(passed: int, total: int, low: float, high: float) -> None:
 def test_cases_count_for_the_interval_and_not_their_runs() -> None:
     once = [outcome("a"), outcome("b", "failed"), outcome("c")]
     again = [outcome(each.id, each.status, run) for each in once for run in (1, 2, 3)]
-    assert pass_rate_ci(again) == pass_rate_ci(once) == wilson(2 / 3, 3)
+    assert report(*again).pass_rate_ci() == report(*once).pass_rate_ci() == wilson(2 / 3, 3)
 
 
 def test_pass_at_k_and_pass_hat_k_are_unbiased() -> None:

@@ -204,10 +204,11 @@ def check_cases(cases: Iterable[FluentCase]) -> None:
 def check_case(case: FluentCase, known: dict[str, FluentCase]) -> None:
     """Check that a case has an id of its own, and add it to those that are known."""
     check.require_type(case, FluentCase, "cases= takes FluentCases")
-    if (other := known.setdefault(name := case.name, case)) is not case:
+    if (other := known.get(name := case.name)) is not None:
         help = "give each its own id; to run each case twice: num_runs=2"
         found = f"the other is at {other.place}"
         raise case.error(f"two cases have the id {name!r}", found=found, help=help)
+    known[name] = case
 
 
 def initial_state(case: FluentCase) -> dict[str, Any]:

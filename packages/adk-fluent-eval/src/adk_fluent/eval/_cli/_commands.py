@@ -19,18 +19,7 @@ from adk_fluent.eval._text import one_line, plural
 @click.command("compare", short_help="Compare a report with a baseline, case by case.")
 @click.argument("current", type=click.Path())
 @click.argument("baseline", type=click.Path())
-@click.option(
-    "--max-regressions",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Cases that may regress, at most.",
-)
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    help="The p-value up to which a change is significant.",
-)
+@click.option("--max-regressions", type=common.FROM_0, default=0, help="Cases that may regress.")
 @common.output_options("json", "markdown", "html")
 @click.pass_context
 def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> None:
@@ -40,7 +29,7 @@ def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> 
     none could be compared.
     """
     report, before = FluentEvalReport.load(current), FluentEvalReport.load(baseline)
-    comparison = report.compare(before, alpha=options["alpha"])
+    comparison = report.compare(before)
     worse = len(comparison.regressed)
     ok = comparison.compared > 0 and worse <= options["max_regressions"]
     output = Output(options)

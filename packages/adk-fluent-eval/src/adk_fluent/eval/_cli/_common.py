@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _FILES: Final = (".yaml", ".yml", ".json", ".csv", ".jsonl", ".ndjson")
+FROM_0: Final = click.IntRange(min=0)
 pipeline_option = click.option(
     "--pipeline", metavar="TARGET", help="What is evaluated; for a file of cases."
 )

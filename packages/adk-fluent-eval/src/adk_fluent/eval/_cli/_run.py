@@ -80,14 +80,11 @@ _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 @click.option("--fail-fast", is_flag=True, help="Start nothing more after a run that did not pass.")
 @click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with this report.")
 @click.option("--update-baseline", is_flag=True, help="Write the results to --baseline instead.")
-@click.option(
-    "--max-regressions", type=click.IntRange(min=0), help="Cases that may regress, at most."
-)
+@click.option("--max-regressions", type=common.FROM_0, help="Cases that may regress.")
 @click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="Such as 0.95.")
 @common.output_options(*FORMS)
 @click.option("--adk-results", type=_FOLDER, metavar="AGENT", help="Write there for adk web.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
-@click.option("--no-progress", is_flag=True, help="Show no progress.")
 @click.pass_context
 def run(ctx: click.Context, target: str, **options: Any) -> None:
     """Run suites, and report whether they pass.
@@ -177,8 +174,7 @@ class _Job:
     def run(self, output: Output) -> FluentEvalReport:
         """Run the suite, write and print; what is done when Ctrl-C stops it becomes the report."""
         options, path = self._options, self._baseline_path
-        on = not (options["quiet"] or options["no_progress"])
-        display = _ProgressDisplay(self.suite.name, on=on)
+        display = _ProgressDisplay(self.suite.name, on=not options["quiet"])
         run = SuiteRun(self.suite, {**self._given, "progress": display})
         try:
             with display.bar, redirect_stdout(sys.stderr):  # tools may print

@@ -82,16 +82,14 @@ def suite_data(suite: Suite) -> dict[str, Any]:
     """Return the fields of a suite that differ from their defaults, without its cases."""
     writers: dict[str, Callable[[Any], Any]] = {
         "gate": _record_data,
-        "judge_model": lambda given: given if isinstance(given, str) else None,
         "simulation": _simulation,
     }
-    made = {
-        name: writers.get(name, plain)(value)
-        for name, value in _changed(suite).items()
-        if name in SUITE_FIELDS
+    changed = {**_changed(suite), "name": suite.name}  # without one, it is called as its file
+    if not isinstance(suite.judge_model, str):
+        changed.pop("judge_model", None)
+    return {
+        name: writers.get(name, plain)(changed[name]) for name in SUITE_FIELDS if name in changed
     }
-    made = {name: value for name, value in made.items() if value is not None}
-    return {"name": suite.name, **made}  # without one, a suite is called as its file
 
 
 def _changed(record: Suite | FluentCase | Turn | Gate | UserSimulation) -> dict[str, Any]:

@@ -67,8 +67,8 @@ def environment(text: Escape, **more: Any) -> Environment:
 
     filters: dict[str, Any] = made.filters
     filters |= {name: getattr(_text, name) for name in _FILTERS}
-    filters |= {"listed": listed, "n": "{:,}".format, "table": _table, "text": text, **more}
-    filters["quoted"] = _quoted
+    filters |= {"listed": listed, "quoted": _quoted, "table": _table}
+    filters |= {"n": "{:,}".format, "text": text, **more}
     return made
 
 

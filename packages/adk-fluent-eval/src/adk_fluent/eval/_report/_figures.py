@@ -12,7 +12,7 @@ from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
 from adk_fluent.eval._report import _statistics as statistics
-from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
+from adk_fluent.eval._report._statistics import MetricSummary, RunFigures, TagSummary
 from adk_fluent.eval._text import bounded, measured, one_line, percent, plural
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _SUCH_AS: Final = "such as FluentEvalReport.load(path)"
 
 
 @dataclass(repr=False, eq=False)
-class ReportFigures:
+class ReportFigures(RunFigures):
     """The outcomes of a run of a suite, and their figures."""
 
     outcomes: Sequence[CaseOutcome]
@@ -66,36 +66,6 @@ class ReportFigures:
         return list(self.adk_results.values())
 
     # --- figures -------------------------------------------------------------------------------
-
-    @property
-    def counts(self) -> dict[Status, int]:
-        """Every status with the number of runs that ended so."""
-        return statistics.count_statuses(self.outcomes)
-
-    @property
-    def counting(self) -> int:
-        """Runs that count: not those that were skipped or failed as expected."""
-        return sum(each.status.counts for each in self.outcomes)
-
-    @property
-    def passed(self) -> int:
-        """Runs that passed."""
-        return self.counts[Status.PASSED]
-
-    @property
-    def pass_rate(self) -> float:
-        """Share of the counting runs that passed; 0.0 if none counts."""
-        return self.passed / (self.counting or 1)
-
-    def pass_rate_ci(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of the pass rate by Wilson's method.
-
-        Several runs of a case count for less the more alike they end.
-
-        Args:
-            level: The confidence level, above 0 and below 1.
-        """
-        return statistics.pass_rate_ci(self.outcomes, level)
 
     def pass_at(self, k: int) -> float:
         """Return the probability that at least one of `k` runs of a case passes ("pass@k").
@@ -141,7 +111,7 @@ class ReportFigures:
         for each in self.outcomes:
             for tag in dict.fromkeys(each.tags):
                 tagged.setdefault(tag, []).append(each)
-        return {tag: TagSummary.from_results(found, tag) for tag, found in tagged.items()}
+        return {tag: TagSummary(found, tag) for tag, found in tagged.items()}
 
     @property
     def per_metric(self) -> dict[str, MetricSummary]:
@@ -153,19 +123,9 @@ class ReportFigures:
         return {name: MetricSummary.from_scores(name, scores) for name, scores in found.items()}
 
     @property
-    def tokens(self) -> Tokens:
-        """Tokens of all runs."""
-        return statistics.total_tokens(self.outcomes)
-
-    @property
     def eval_tokens(self) -> Tokens:
         """Tokens of judges."""
         return sum((each.eval_tokens for each in self.outcomes), Tokens())
-
-    @property
-    def cost_usd(self) -> float | None:
-        """US dollars of the runs of known cost; None if none is known."""
-        return statistics.total_cost(self.outcomes)
 
     # --- the gate ------------------------------------------------------------------------------
 
@@ -269,7 +229,7 @@ def _rates(report: ReportFigures) -> Iterator[str]:
             yield f"mean of metric {str(name)!r}, {value}, is {side} {most}"
 
 
-def _below(what: str, found: ReportFigures | TagSummary, least: float) -> Iterator[str]:
+def _below(what: str, found: RunFigures, least: float) -> Iterator[str]:
     if found.pass_rate < least - _ROUNDING:
         passed = f"{found.passed:,} of {found.counting:,} runs"
         yield f"pass rate {what}{percent(found.pass_rate)} ({passed}) is below {percent(least)}"

@@ -9,7 +9,6 @@ from adk_fluent.eval._errors import EvalError, EvalFailedError
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._report._figures import ReportFigures
-from adk_fluent.eval._report._statistics import mean
 from adk_fluent.eval._text import bounded, interval, one_line, percent, plural
 
 if TYPE_CHECKING:
@@ -197,14 +196,4 @@ class ModelMatrix(dict[str, FluentEvalReport]):
     def to_markdown(self) -> str:
         """Return the comparison table as Markdown."""
         metrics = list(dict.fromkeys(name for each in self.values() for name in each.per_metric))
-        return document("matrix.md.j2", escaped, matrix=self, metrics=metrics, took=_duration)
-
-    def __repr__(self) -> str:
-        rates = (f"{model} {percent(report.pass_rate)}" for model, report in self.items())
-        return f"<ModelMatrix: {', '.join(rates)}>"
-
-
-def _duration(report: FluentEvalReport) -> float | None:
-    """Mean seconds of the runs that count."""
-    took = [each.duration_s for each in report.outcomes if each.status.counts]
-    return mean(took) if took else None
+        return document("matrix.md.j2", escaped, matrix=self, metrics=metrics)

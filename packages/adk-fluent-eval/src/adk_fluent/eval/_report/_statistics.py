@@ -115,54 +115,77 @@ def detectable_drop(n: int, base_rate: float, level: float = 0.95, power: float 
 # --- outcomes ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TagSummary:
-    """The runs of one tag.
+class RunFigures:
+    """Figures of some runs."""
 
-    Attributes:
-        tag: The tag.
-        passed: Runs that passed.
-        failed: Runs that failed.
-        errors: Runs that ended in an error.
-        skipped: Runs that were skipped.
-        xfailed: Runs that failed as expected.
-        ci: 95% confidence interval of the pass rate.
-        tokens: Tokens of all runs.
-        cost_usd: US dollars of all runs of known cost; None if none is known.
-    """
-
-    tag: str
-    passed: int = 0
-    failed: int = 0
-    errors: int = 0
-    skipped: int = 0
-    xfailed: int = 0
-    ci: tuple[float, float] = (0.0, 1.0)
-    tokens: Tokens = field(default_factory=Tokens)
-    cost_usd: float | None = None
+    outcomes: Runs
 
     @property
-    def total(self) -> int:
-        """All runs."""
-        return self.counting + self.skipped + self.xfailed
+    def counts(self) -> dict[Status, int]:
+        """Every status with the number of runs that ended so."""
+        counts = dict.fromkeys(Status, 0)
+        for each in self.outcomes:
+            counts[each.status] += 1
+        return counts
 
     @property
     def counting(self) -> int:
-        """Runs that passed, failed, or ended in an error."""
-        return self.passed + self.failed + self.errors
+        """Runs that count: not those that were skipped or failed as expected."""
+        return sum(count for status, count in self.counts.items() if status.counts)
+
+    @property
+    def passed(self) -> int:
+        """Runs that passed."""
+        return self.counts[Status.PASSED]
 
     @property
     def pass_rate(self) -> float:
-        """Share of counting runs that passed; 0.0 if none counts."""
+        """Share of the counting runs that passed; 0.0 if none counts."""
         return self.passed / (self.counting or 1)
 
-    @classmethod
-    def from_results(cls, outcomes: Runs, tag: str = "") -> TagSummary:
-        """Return the figures of some outcomes."""
-        # in the order of Status
-        passed, failed, errors, skipped, xfailed = count_statuses(outcomes).values()
-        ci, tokens, cost = pass_rate_ci(outcomes), total_tokens(outcomes), total_cost(outcomes)
-        return cls(tag, passed, failed, errors, skipped, xfailed, ci, tokens, cost)
+    def pass_rate_ci(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of the pass rate by Wilson's method.
+
+        Cases count, not runs: further runs of a case tell little of others.
+
+        Args:
+            level: The confidence level, above 0 and below 1.
+        """
+        return wilson(self.pass_rate, len(runs_by_case(self.outcomes)), level)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens of all runs."""
+        return sum((each.tokens for each in self.outcomes), Tokens())
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars of the runs of known cost; None if none is known."""
+        known = [each.cost_usd for each in self.outcomes if each.cost_usd is not None]
+        return fsum(known) if known else None
+
+
+@dataclass
+class TagSummary(RunFigures):
+    """The runs of one tag.
+
+    Attributes:
+        outcomes: The runs.
+        tag: The tag.
+    """
+
+    outcomes: Runs = field(repr=False)
+    tag: str = ""
+
+    @property
+    def failed(self) -> int:
+        """Runs that failed."""
+        return self.counts[Status.FAILED]
+
+    @property
+    def errors(self) -> int:
+        """Runs that ended in an error."""
+        return self.counts[Status.ERROR]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +230,6 @@ class MetricSummary:
         )
 
 
-def count_statuses(outcomes: Iterable[CaseOutcome]) -> dict[Status, int]:
-    """Return every status with the number of runs that ended so."""
-    counts = dict.fromkeys(Status, 0)
-    for each in outcomes:
-        counts[each.status] += 1
-    return counts
-
-
 def runs_by_case(outcomes: Iterable[CaseOutcome]) -> dict[str, list[CaseOutcome]]:
     """Return the counting runs of each case; cases without any are left out."""
     found: dict[str, list[CaseOutcome]] = {}
@@ -224,30 +239,9 @@ def runs_by_case(outcomes: Iterable[CaseOutcome]) -> dict[str, list[CaseOutcome]
     return found
 
 
-def pass_rate_ci(outcomes: Iterable[CaseOutcome], level: float = 0.95) -> tuple[float, float]:
-    """Return the confidence interval of the pass rate.
-
-    Cases count, not runs: further runs of a case tell little of others.
-    """
-    cases = runs_by_case(outcomes).values()
-    passed = [each.passed for runs in cases for each in runs]
-    return wilson(sum(passed) / len(passed) if passed else 0.0, len(cases), level)
-
-
 def mean(values: Sequence[float]) -> float:
     """Return the mean of one or more numbers."""
     return fsum(each / len(values) for each in values)  # a sum may overflow
-
-
-def total_tokens(outcomes: Iterable[CaseOutcome]) -> Tokens:
-    """Return the tokens of all runs."""
-    return sum((each.tokens for each in outcomes), Tokens())
-
-
-def total_cost(outcomes: Iterable[CaseOutcome]) -> float | None:
-    """Return the cost of all runs of known cost; None if none is known."""
-    known = [each.cost_usd for each in outcomes if each.cost_usd is not None]
-    return fsum(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,13 +365,13 @@ def compare(suite: str, current: Runs, baseline: Runs, alpha: float) -> Regressi
     pairs = {id: (then[id], now[id]) for id in ids if id in now and id in then}
     gains = {id: _gain(*pair) for id, pair in pairs.items()}
     same = [id for id, gain in gains.items() if not gain]
-    passing = [id for id in same if all(each.passed for each in _matched(*pairs[id])[1])]
+    passing = {id for id in same if all(each.passed for each in _matched(*pairs[id])[1])}
     return RegressionReport(
         suite=suite,
         regressed=tuple(_change(id, *pairs[id]) for id, gain in gains.items() if gain < 0),
         improved=tuple(_change(id, *pairs[id]) for id, gain in gains.items() if gain > 0),
-        still_passing=tuple(passing),
-        still_failing=tuple(id for id in same if id not in set(passing)),
+        still_passing=tuple(id for id in same if id in passing),
+        still_failing=tuple(id for id in same if id not in passing),
         added=tuple(id for id in ids if id not in old_ids),
         removed=tuple(id for id in old_ids if id not in ids),
         not_compared=tuple(id for id in ids if id in old_ids and id not in pairs),
