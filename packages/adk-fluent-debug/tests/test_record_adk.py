@@ -359,9 +359,10 @@ async def test_an_event_that_is_kept_is_what_would_be_written_at_once(event: Age
     await run.on_event(None, event)
     data = event.to_dict()
     data.get("state_delta", {}).pop("temp:t", None)
-    for value in (event.state_delta.get("k"), event.output):
-        if isinstance(value, list):
-            value.append("spoilt")
+    changeable: list[Any] = [event.state_delta.get("k"), event.output]
+    for each in changeable:
+        if each.__class__ is list:
+            each.append("spoilt")
     assert kept.recording.runs[0].tape[-1]["event"] == data
 
 

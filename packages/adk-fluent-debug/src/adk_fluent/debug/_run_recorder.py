@@ -360,8 +360,9 @@ def _keep_event(event: p.AgentEvent) -> KeptEvent | Data:
 
 def _event(kept: KeptEvent | Data) -> Data:
     if isinstance(kept, KeptEvent):
-        values = zip((*_FLAT, *_MAPPINGS), (*kept.flat, *kept.mappings), strict=True)
-        kept = _event_data(p.AgentEvent(**dict(values)))
+        values: Data = dict(zip(_FLAT, kept.flat, strict=True))
+        values.update(zip(_MAPPINGS, kept.mappings, strict=True))
+        kept = _event_data(p.AgentEvent(**values))
     return {"event": kept}
 
 
