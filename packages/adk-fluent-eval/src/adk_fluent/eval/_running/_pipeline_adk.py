@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
-from inspect import signature
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk import agents
@@ -27,6 +26,8 @@ from adk_fluent.eval._text import error_line
 from adk_fluent.extend import added_tools, describe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.eval._cases._case import FluentCase
@@ -40,6 +41,8 @@ except ImportError:  # google-adk 1.x has no graphs
 #: What a pipeline of ADK may be, beside an App.
 _AGENTS: Final[tuple[Any, ...]] = (BaseAgent, *(() if BaseNode is None else (BaseNode,)))
 _APP_NAME: Final = "adk_fluent_eval"
+#: Nodes that are no steps.
+_AROUND: Final = ir.AppNode | ir.MiddlewareNode | ir.ResourceNode
 #: Agents whose tools are known; others may have any.
 _TRANSPARENT: Final[tuple[type, ...]] = (
     LlmAgent,
@@ -54,17 +57,18 @@ _BUILT_IN: Final = frozenset(
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """What a case runs.
 
     Attributes:
         app: The App.
         steps: Names of agents and steps.
-        tools: Name of each known tool to its objects.
-        inner_tools: Names of tools that only agents inside tools call.
+        tools: Names of the known tools.
+        own_tools: Those whose calls are in the case's session, and not in one of an agent inside a
+            tool.
         hidden: Names of agents inside tools that run without plugins, and so unobserved.
-        hidden_tools: Names of their tools.
+        hidden_tools: Names of their tools; "" for a toolset.
         inner: Names of all agents inside tools.
         foreign: Names of agents that may call models unseen, such as remote ones.
         open: Whether there may be other tools: of a toolset or a foreign agent, or of a middleware
@@ -75,23 +79,17 @@ class Target:
     """
 
     app: App
-    steps: set[str] = field(default_factory=set[str])
-    tools: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
-    inner_tools: set[str] = field(default_factory=set[str])
-    hidden: set[str] = field(default_factory=set[str])
-    hidden_tools: set[str] = field(default_factory=set[str])
-    inner: set[str] = field(default_factory=set[str])
-    foreign: set[str] = field(default_factory=set[str])
-    open: bool = False
-    models: dict[str, str] = field(default_factory=dict[str, str])
-    closeable: list[BasePlugin | BaseToolset] = field(
-        default_factory=list["BasePlugin | BaseToolset"]
-    )
-    identity: Any = None
-
-    def knows_tool(self, name: str) -> bool:
-        """Whether a tool of this name may be called."""
-        return self.open or name in self.tools or name in _BUILT_IN
+    steps: frozenset[str]
+    tools: frozenset[str]
+    own_tools: frozenset[str]
+    hidden: frozenset[str]
+    hidden_tools: frozenset[str]
+    inner: frozenset[str]
+    foreign: frozenset[str]
+    open: bool
+    models: dict[str, str]
+    closeable: list[BasePlugin | BaseToolset]
+    identity: Any
 
 
 class Targets:
@@ -108,16 +106,13 @@ class Targets:
         """Return the target of a case, for inspection."""
         part = case.target_node
         if part not in self._built:
-            self._built[part] = self._build(case)
+            target = self._built[part] = self._build(case)
+            self._identities.setdefault(part, target.identity)
         return self._built[part]
 
     def identity(self, case: FluentCase) -> Any:
-        """Return plain data that is different for different targets."""
-        part = case.target_node
-        if part not in self._identities:
-            target = self.of(case)
-            self._identities[part] = [target.identity, target.models]
-        return self._identities[part]
+        """Return plain data that is different for different targets, of which one was inspected."""
+        return self._identities[case.target_node]
 
     def for_run(self, case: FluentCase) -> Target:
         """Return the target of one run of a case."""
@@ -148,14 +143,6 @@ class Targets:
 def _call_factory(factory: Callable[[], Any]) -> Any:
     """Call a factory."""
     name = getattr(factory, "__name__", "factory")
-    try:
-        signature(factory).bind()
-    except TypeError as error:
-        what = "the factory of the pipeline takes arguments"
-        help = f"pipeline=lambda: {name}(...)"
-        raise EvalError(what, found=f"{name}(): {error}", help=help) from None
-    except ValueError:  # a builtin without a signature
-        pass
     try:
         made = factory()
     except AdkFluentError:
@@ -210,53 +197,52 @@ def _model_name(agent: LlmAgent) -> str:
         return ""
 
 
-def _middlewares(app: App) -> Iterator[Any]:
+def _middlewares(app: App, every: list[Any]) -> Iterator[Any]:
     """Yield what stands around an App and its parts."""
     for plugin in app.plugins:
         if isinstance(plugin, adk.MiddlewarePlugin):
             yield from plugin.stack
-    for each in agent_tree(app.root_agent):
+    for each in every:
         if isinstance(each, adk.FlowAgent):
             yield from each.plan.all_middlewares
 
 
-def _inspect(app: App) -> Target:
-    target = Target(app, closeable=[*app.plugins])
-    inner: list[Any] = []
-    outer_tools: set[str | None] = set()
-    for each in _middlewares(app):
-        added = added_tools(each)
-        target.open = target.open or added is None
-        target.tools.update((name, []) for name in added or ())
-        outer_tools |= {*target.tools}
-    for each in agent_tree(app.root_agent):
-        target.steps.add(each.name)
-        if not isinstance(each, _TRANSPARENT):
-            target.open = True
-            target.foreign |= {each.name} if isinstance(each, BaseAgent) else set()
-        if isinstance(each, LlmAgent):
-            target.models[each.name] = _model_name(each)
-        for tool in _tools(each):
-            if isinstance(tool, BaseToolset):
-                target.closeable.append(tool)
-            name = _tool_name(tool)
-            target.open = target.open or name is None
-            target.tools.setdefault(name or "", []).append(tool)
-            if isinstance(tool, AgentTool):
-                below = list(agent_tree(tool.agent))
-                inner += below
-                target.inner |= {agent.name for agent in below}
-                if not getattr(tool, "include_plugins", True):
-                    target.hidden |= {agent.name for agent in below}
-                    names = (_tool_name(held) for agent in below for held in _tools(agent))
-                    target.hidden_tools |= {held or "" for held in names}
-    target.identity = [_identity(each) for each in agent_tree(app.root_agent)]
-    target.tools.pop("", None)
-    for each in agent_tree(app.root_agent):
-        if not any(each is other for other in inner):
-            outer_tools |= {_tool_name(tool) for tool in _tools(each)}
-    target.inner_tools = {*target.tools} - outer_tools
-    return target
+def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Target:
+    every = [*agent_tree(app.root_agent)]
+    held = [tool for agent in every for tool in _tools(agent)]
+    inside = [tool for tool in held if isinstance(tool, AgentTool)]
+    inner = [each for tool in inside for each in agent_tree(tool.agent)]
+    hidden = [
+        each
+        for tool in inside
+        if not getattr(tool, "include_plugins", True)
+        for each in agent_tree(tool.agent)
+    ]
+    unknown = [each for each in every if not isinstance(each, _TRANSPARENT)]
+    added = [added_tools(each) for each in _middlewares(app, every)]
+    own = {name for names in added for name in names or ()} | _BUILT_IN
+    outer = [each for each in every if not any(each is other for other in inner)]
+    own |= {_tool_name(tool) or "" for each in outer for tool in _tools(each)}
+    models = {each.name: _model_name(each) for each in every if isinstance(each, LlmAgent)}
+    names = {_tool_name(tool) for tool in held}
+    return Target(
+        app,
+        steps=frozenset([*steps, *(each.name for each in every)]),
+        tools=frozenset({*filter(None, names), *own} - {""}),
+        own_tools=frozenset(own - {""}),
+        hidden=_names(hidden),
+        hidden_tools=frozenset(_tool_name(tool) or "" for each in hidden for tool in _tools(each)),
+        inner=_names(inner),
+        foreign=_names(each for each in unknown if isinstance(each, BaseAgent)),
+        open=bool(unknown) or None in added or None in names,
+        models=models,
+        closeable=[*app.plugins, *(tool for tool in held if isinstance(tool, BaseToolset))],
+        identity=[identity or [_identity(each) for each in every], models],
+    )
+
+
+def _names(agents: Iterable[Any]) -> frozenset[str]:
+    return frozenset(each.name for each in agents)
 
 
 def _identity(agent: Any) -> list[Any]:
@@ -275,51 +261,37 @@ def _target_of_ir(node: ir.Node, case: FluentCase, *, checked: bool) -> Target:
     if checked or case.target_node is not None:
         execution = node.execution if isinstance(node, ir.AppNode) else None
         config = dataclasses.replace(execution or ir.ExecutionConfig(), contracts="off")
-    target = _inspect(adk.to_app(node, config))
-    target.steps |= {each.name for each in _steps(node)}
-    target.identity = ir.content_hash(node)
-    return target
+    steps = (each.name for each in ir.walk(node) if not isinstance(each, _AROUND))
+    return _inspect(adk.to_app(node, config), ir.content_hash(node), steps)
 
 
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _steps(root: ir.Node) -> Iterator[ir.Node]:
-    return (each for each in ir.walk(root) if not isinstance(each, ir.ResourceNode))
-
-
 def _node_part(root: ir.Node, case: FluentCase) -> ir.Node:
     """A part of a pipeline, with the middlewares and resources around it."""
     name = case.target_node or ""
-    known = {each.name for node in _steps(root) for each in (node, *_native(node))}
+
+    def names(node: ir.Node) -> list[str]:
+        own = [] if isinstance(node, _AROUND) else [node.name]
+        return [*own, *(each.name for each in _native(node))]
+
+    known = {each for node in ir.walk(root) for each in names(node)}
     check_known([name], known, "the pipeline has no step", "steps", case.error)
-    if path := _path_to(root, lambda node: node.name == name):
-        part = path[-1]
-    else:
-        path = _path_to(root, lambda node: any(each.name == name for each in _native(node)))
-        holder = cast("ir.AdkAgentNode", path[-1])
+    path = [root]
+    while name not in names(path[-1]):
+        below = path[-1].children
+        path.append(next(each for each in below if ir.find(each, lambda node: name in names(node))))
+    part = path.pop()
+    if part.name != name:
+        holder = cast("ir.AdkAgentNode", part)
         part = ir.AdkAgentNode(name, ir.Ref(_agent_part(holder.agent.value, case), name))
-    for around in reversed(path[:-1]):
+    for around in reversed(path):
         if isinstance(around, ir.MiddlewareNode):
             part = ir.replace(around, around.body, part)
         elif isinstance(around, ir.AppNode):
             part = ir.replace(around, around.root, part)
     return part
-
-
-def _path_to(root: ir.Node, accepts: Callable[[ir.Node], bool]) -> list[ir.Node]:
-    """The nodes from the root to the first step that is accepted; empty if none is."""
-
-    def found(node: ir.Node) -> bool:
-        around = ir.AppNode | ir.MiddlewareNode | ir.ResourceNode
-        return not isinstance(node, around) and accepts(node)
-
-    if ir.find(root, found) is None:
-        return []
-    path = [root]
-    while not found(path[-1]):
-        path.append(next(each for each in path[-1].children if ir.find(each, found)))
-    return path
 
 
 def _native(node: ir.Node) -> Iterator[Any]:

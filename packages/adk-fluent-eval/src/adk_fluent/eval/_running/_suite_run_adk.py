@@ -8,13 +8,10 @@ from collections import Counter
 from contextlib import aclosing
 from datetime import UTC, datetime
 from importlib import import_module
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.function_tool import FunctionTool
 from google.adk.version import __version__
 
 from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
@@ -29,7 +26,7 @@ from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._running import _case_run_adk as case_runs
 from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings
 from adk_fluent.eval._running._kept import Journal, ResponseCache
-from adk_fluent.eval._running._mocks import check_arguments, check_mocks
+from adk_fluent.eval._running._mocks import check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import Target, Targets
@@ -68,9 +65,8 @@ class SuiteRun:
         self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
         help = "give FluentEvalSuite(pipeline=...), or --pipeline"
         require(suite.pipeline is not None, f"suite {suite.name!r} has no pipeline", help=help)
-        judges = suite.custom_judges
         plan = MetricPlan(suite)
-        check_gate(suite.gate, suite.cases, plan, judges)
+        check_gate(suite, plan)
         self._settings = RunSettings(
             *(suite, options, plan, self.engine, _prices_of(options.get("prices"))),
             *(_model_of(options.get("model"), "model="), _cache_of(options.get("cache"))),
@@ -88,7 +84,13 @@ class SuiteRun:
         self._stopped = False
         #: What results depend on beside the case and the pipeline.
         self._conditions: list[Any] = [
-            *(suite.metrics, suite.thresholds, judges, suite.judge_model, suite.judge_samples),
+            *(
+                suite.metrics,
+                suite.thresholds,
+                suite.custom_judges,
+                suite.judge_model,
+                suite.judge_samples,
+            ),
             *(suite.simulation, options.get("model"), options.get("timeout_s")),
             *(__version__, self.engine, [type(each) for each in self._settings.plugins]),
         ]
@@ -314,7 +316,6 @@ def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSet
         if len(set(names)) < len(names):
             raise EvalError("two plugins have the same name", found=", ".join(names))
         _check_tools(case, target)
-        _check_mock_arguments(case, target)
         _check_steps(case, target)
         _check_answers(case, target, settings)
         _check_bare(case, target, settings)
@@ -325,31 +326,17 @@ def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSet
 
 def _check_tools(case: FluentCase, target: Target) -> None:
     """Check that tools that a case names exist, and can be mocked and seen."""
-    mocks = case.mock_tool_outputs or {}
+    mocks, own = case.mock_tool_outputs or {}, target.own_tools
     expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
-    for what, names in (("expects a call of", expected), ("mocks", mocks)):
-        named = [each for each in names if not target.knows_tool(each)]
-        check_known(named, target.tools, f"it {what} unknown tool", "tools", case.error)
+    if not target.open:
+        check_known(expected, own, "it expects a call of unknown tool", "tools", case.error)
+        check_known(mocks, target.tools, "it mocks unknown tool", "tools", case.error)
     for name in mocks:
         if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
             what = f"it mocks tool {name!r}, which an agent calls that runs without plugins"
             found = f"agents inside tools: {', '.join(sorted(target.hidden))}"
             help = "give its AgentTool include_plugins=True, or mock that tool"
             raise case.error(what, found=found, help=help)
-    for name in () if target.open else expected:
-        if name in target.inner_tools:
-            what = f"it expects a call of tool {name!r}, which only an agent inside a tool calls"
-            found = "its calls are in a session of their own"
-            help = "expect the call of the outer tool, or use a FluentJudge"
-            raise case.error(what, found=found, help=help)
-
-
-def _check_mock_arguments(case: FluentCase, target: Target) -> None:
-    """Check that mocks take arguments that their tools have."""
-    for name in () if target.open else case.mock_tool_outputs or {}:
-        known = [_arguments(tool) for tool in target.tools.get(name, ())]
-        if known and None not in known:
-            check_arguments(case, name, sorted({each for names in known for each in names or ()}))
 
 
 def _check_steps(case: FluentCase, target: Target) -> None:
@@ -409,22 +396,3 @@ def _needs_app(case: FluentCase, app: App, settings: RunSettings) -> Iterator[st
     held = {*type(app).model_fields} - {"name", "root_agent", "plugins"}
     if more := sorted(each for each in held if getattr(app, each)):
         yield f"settings of the App ({', '.join(more)}) do not hold"
-
-
-def _arguments(tool: Any) -> Iterable[str] | None:
-    """The names of a tool's arguments; None if they are not known."""
-    if not isinstance(tool, BaseTool):
-        tool = FunctionTool(tool)
-    try:
-        if isinstance(tool, FunctionTool) and any(
-            each.kind is each.VAR_KEYWORD for each in signature(tool.func).parameters.values()
-        ):
-            return None
-        declared = tool._get_declaration()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as ADK asks it
-    except Exception:  # noqa: BLE001  # a broken tool is reported when it is used
-        return None
-    if declared is None:
-        return None
-    if declared.parameters_json_schema is not None:
-        return tuple(declared.parameters_json_schema.get("properties") or ())
-    return tuple((declared.parameters and declared.parameters.properties) or ())
