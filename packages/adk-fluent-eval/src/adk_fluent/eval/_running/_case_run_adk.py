@@ -21,9 +21,8 @@ from adk_fluent.eval._files._cases_adk import to_eval_case
 from adk_fluent.eval._metrics import METRICS
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._running._judged_adk import AdkMetrics
-from adk_fluent.eval._running._light_adk import CaseService, LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
-from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
+from adk_fluent.eval._running._models_adk import Models, prompt_of, telling, user_of
 from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
 from adk_fluent.eval._text import error_line, plain, replace_secrets
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._running._kept import ResponseCache
+    from adk_fluent.eval._running._light_adk import CaseService
     from adk_fluent.eval._running._options import RunOptions
     from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
@@ -48,12 +48,12 @@ _NAME: Final = 60  # characters of an app's name; databases hold 128, with the r
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What all runs of a suite share; the models and the engine are those of its options."""
+    """What all runs of a suite share: what its options name, made or found."""
 
     suite: Suite
     options: RunOptions
     plan: MetricPlan
-    engine: str
+    service: type[CaseService]
     prices: PriceBook | None
     model: BaseLlm | None
     cache: ResponseCache | None
@@ -115,7 +115,7 @@ class CaseRun:
         shared = settings.options.get("session_service")
         sessions = shared or InMemorySessionService()
         state = initial_state(self._case)
-        local, bare = settings.engine == "local", is_bare(settings.engine)
+        bare = not settings.service.runs_app
         if bare:
             target = replace(target, hidden=target.inner, hidden_tools=target.inner)
         if settings.model is not None or settings.cache is not None or bare:
@@ -123,7 +123,9 @@ class CaseRun:
         named = None if settings.model is None else settings.model.model
         recorder = Recorder(self.seen, state, target, self._mocks, settings.prices, named)
         # before plugins that hide things from others
-        first = RecorderPlugin(recorder, self._mocks, records_all=local)
+        first = RecorderPlugin(
+            recorder, self._mocks, records_all=settings.service.engine == "local"
+        )
         name = target.app.name
         if shared is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
@@ -139,16 +141,10 @@ class CaseRun:
         user_id, simulation = outcome.user_id, settings.suite.simulation
         case = to_eval_case(self._case, app_name=name, user_id=user_id, simulation=simulation)
         user = user_of(self._case, self._simulation, self.models)
-        models: Any = self.models
-        engine: type[CaseService] = LightEvalService
-        if local:
-            from adk_fluent.eval._running._local_adk import LocalCaseService, telling  # noqa: PLC0415  # needs the extra
-
-            engine = LocalCaseService
-            models = telling(models, recorder) if bare else models
+        models = telling(self.models, recorder) if bare else self.models
         planned = settings.plan.of(self._case)
         parts = (app, self._case, case, outcome.session_id, recorder, user, planned)
-        service = engine(*parts, self._compute, services)
+        service = settings.service(*parts, self._compute, services)
         request = adk_service.InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=adk_service.InferenceConfig()
         )
@@ -168,15 +164,12 @@ class CaseRun:
         results = [inference]
         evaluation = adk_service.EvaluateRequest(inference_results=results, evaluate_config=config)
         self.seen.invocations = inference.inferences or []
-        self._expect()
-        [result] = [each async for each in service.evaluate(evaluation)]
-        outcome.scores = service.scores(result)
-        return result
-
-    def _expect(self) -> None:
         if self.seen.simulated:  # what is expected of an answer is expected of the last one
             earlier = [Turn(turn.input) for turn in self.seen.turns[:-1]]
             self.seen.expected = [*earlier, *self._case.turns]
+        [result] = [each async for each in service.evaluate(evaluation)]
+        outcome.scores = service.scores(result)
+        return result
 
     async def _compute(self, planned: PlannedMetric) -> MetricScore:
         name, threshold = planned.name, planned.threshold
@@ -193,11 +186,7 @@ class CaseRun:
         if judge.model is None:
             return None
         model = resolve_model(judge.model)
-
-        async def ask(prompt: str) -> str:
-            return await self.models.ask(model, prompt_of(prompt))
-
-        return ask
+        return lambda prompt: self.models.ask(model, prompt_of(prompt))
 
     def _finish(self) -> None:
         outcome, seen = self.outcome, self.seen
@@ -225,15 +214,6 @@ def new_outcome(
     made.input, made.tags = text_of(case.turns[0].input), list(case.tags)
     made.metadata = plain(dict(case.metadata))
     return made
-
-
-def is_bare(engine: str) -> bool:
-    """Whether ADK's service runs agents without plugins, and is asked for."""
-    if engine != "local":
-        return False
-    from adk_fluent.eval._running._local_adk import RUNS_APP  # noqa: PLC0415  # needs the extra
-
-    return not RUNS_APP
 
 
 def _make_call_sites(root: Any) -> None:

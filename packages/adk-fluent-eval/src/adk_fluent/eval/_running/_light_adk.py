@@ -6,7 +6,7 @@ import asyncio
 from abc import abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from google.adk.evaluation import base_eval_service as adk_service
 from google.adk.evaluation.eval_metrics import (
@@ -19,6 +19,7 @@ from google.adk.evaluation.evaluation_generator import EvaluationGenerator
 from google.adk.events.event import Event
 from google.adk.runners import Runner
 
+from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._text import error_line
 
@@ -44,6 +45,8 @@ class CaseService(adk_service.BaseEvalService):
     """Runs and scores one run of one case.
 
     Attributes:
+        engine: What `run` calls it.
+        runs_app: Whether it runs an App, and not its agent alone, without plugins.
         app: The App, with the recorder's plugin.
         case: The case.
         adk_case: The same as ADK has it, with a `session_input`.
@@ -55,6 +58,8 @@ class CaseService(adk_service.BaseEvalService):
         services: ADK's services, as a Runner takes them.
     """
 
+    engine: ClassVar[str]
+    runs_app: ClassVar[bool] = True
     app: App
     case: FluentCase
     adk_case: EvalCase
@@ -81,6 +86,8 @@ class CaseService(adk_service.BaseEvalService):
 
 class LightEvalService(CaseService):
     """Runs a case with a Runner, and computes all metrics itself."""
+
+    engine: ClassVar = "light"
 
     def __post_init__(self) -> None:
         self._runner = Runner(app=self.app, **self.services)
@@ -190,15 +197,11 @@ class LightEvalService(CaseService):
 
 
 def _result(score: MetricScore, value: float | None) -> EvalMetricResult:
-    status = STATUS[score.status]
+    """The result of all turns, or of one that has another value."""
     fields: dict[str, Any] = {"metric_name": score.name, "score": value}
+    status = score.status
     if score.threshold is not None:
         fields["threshold"] = score.threshold
-        if value is None:
-            status = EvalStatus.NOT_EVALUATED
-        elif value != score.score:  # of a turn
-            reached = (
-                value <= score.threshold if score.lower_is_better else value >= score.threshold
-            )
-            status = EvalStatus.PASSED if reached else EvalStatus.FAILED
-    return EvalMetricResult.model_construct(**fields, eval_status=status)
+        lower = score.lower_is_better
+        status = scored(score.name, value, score.threshold, lower_is_better=lower).status
+    return EvalMetricResult.model_construct(**fields, eval_status=STATUS[status])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from google.adk.evaluation import eval_metrics
 from google.adk.evaluation.eval_metrics import EvalMetric
@@ -18,11 +17,12 @@ from google.adk.evaluation.simulation.user_simulator_provider import UserSimulat
 
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
+from adk_fluent.eval._running._judged_adk import chosen
 from adk_fluent.eval._running._light_adk import STATUS, CaseService
-from adk_fluent.eval._running._models_adk import Models, User
+from adk_fluent.eval._running._models_adk import User
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
     from google.adk.evaluation.base_eval_service import (
         EvaluateRequest,
@@ -35,28 +35,17 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
-    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
 
     Score = Callable[[PlannedMetric], Awaitable[MetricScore]]
 
 
-@contextmanager
-def _chosen() -> Generator[None]:
-    """Silences ADK's warnings that the service is new: whoever asks for it has chosen it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
-        yield
-
-
-with _chosen():
+with chosen():
     from google.adk.evaluation.local_eval_service import LocalEvalService
     from google.adk.evaluation.metric_evaluator_registry import (
         DEFAULT_METRIC_EVALUATOR_REGISTRY,
         MetricEvaluatorRegistry,
     )
 
-#: Whether the service runs an App. That of google-adk 1.x runs an agent, without plugins.
-RUNS_APP: Final = "app" in signature(LocalEvalService.__init__).parameters
 #: That of google-adk 1.x compares arguments, or nothing.
 _IGNORES_ARGS: Final = "ignore_args" in eval_metrics.ToolTrajectoryCriterion.model_fields
 _MATCHES: Final = {"exact": "EXACT", "in_order": "IN_ORDER", "any_order": "ANY_ORDER"}
@@ -65,21 +54,24 @@ _MATCHES: Final = {"exact": "EXACT", "in_order": "IN_ORDER", "any_order": "ANY_O
 class LocalCaseService(CaseService):
     """Runs a case with ADK's service; google-adk 1.x leaves out the App's plugins."""
 
+    engine: ClassVar = "local"
+    runs_app: ClassVar = "app" in signature(LocalEvalService.__init__).parameters
+
     def __post_init__(self) -> None:
         self._begun: list[asyncio.Task[Any]] = []
         self._native = {each.name: _asked(each, self.case) for each in self.planned}
         self._planned = {each.name: each for each in self.planned}
         self._sets = InMemoryEvalSetsManager()
         self._told: dict[str, MetricScore] = {}
-        user = self.user if RUNS_APP else _Told(self.user, self.recorder)
-        with _chosen():
+        user = self.user if self.runs_app else _Told(self.user, self.recorder)
+        with chosen():
             self._service = LocalEvalService(
                 root_agent=self.app.root_agent,  # pyright: ignore[reportArgumentType]  # a Workflow runs, too
                 eval_sets_manager=self._sets,
                 metric_evaluator_registry=_Registry(self),
                 session_id_supplier=lambda: self.session_id,
                 user_simulator_provider=_Provider(user, self._begun),
-                **({"app": self.app} if RUNS_APP else {}),
+                **({"app": self.app} if self.runs_app else {}),
                 **self.services,
             )
 
@@ -121,7 +113,7 @@ class LocalCaseService(CaseService):
         """Return the evaluator of a metric: ADK's where it computes the same, or ours."""
         name = metric.metric_name
         if self._native[name] is not None:
-            with _chosen():
+            with chosen():
                 return DEFAULT_METRIC_EVALUATOR_REGISTRY.get_evaluator(metric)
         return _Own(self._planned[name], self.compute, self._told)
 
@@ -258,20 +250,3 @@ class _Provider(UserSimulatorProvider):
         if (task := asyncio.current_task()) is not None:
             self._begun.append(task)
         return _Simulator(self._user)
-
-
-def telling(models: Models, recorder: Recorder) -> Callable[[ModelCall, NextModel], Any]:
-    """Return what stands in for models and tells the recorder of answers, where no plugin does."""
-
-    async def called(call: ModelCall, next: NextModel) -> ModelReply:
-        try:
-            reply = await models(call, next)
-        except Exception as error:
-            recorder.failed(error)
-            raise
-        for each in reply.responses:
-            if not each.partial:
-                recorder.add_answer(call.agent, each)
-        return reply
-
-    return called

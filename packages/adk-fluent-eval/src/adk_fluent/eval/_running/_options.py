@@ -94,16 +94,9 @@ def check_options(options: RunOptions) -> RunOptions:
     engine = options.get("engine", "auto")
     check.require(engine in engines, f"unknown engine {engine!r}", help=check.one_of(engines))
     check.positive("parallelism", options.get("parallelism", 10))
-    shard: Any = options.get("shard")
-    match shard:
-        case None:
-            pass
-        case [int(part), int(parts)] if 1 <= part <= parts:
-            pass
-        case _:
-            check.require(
-                False, f"shard= must be (part, parts), not {shard!r}", help="such as (1, 4)"
-            )
+    if (shard := options.get("shard")) is not None:
+        help = "such as (1, 4)"
+        check.require(_is_shard(shard), f"shard= must be (part, parts), not {shard!r}", help=help)
     if (runs := options.get("num_runs")) is not None:
         check.positive("num_runs", runs)
     seconds = options.get("timeout_s")
@@ -128,6 +121,14 @@ def check_options(options: RunOptions) -> RunOptions:
         if (given := options.get(name)) is not None:
             checked[name] = check.listed(name, given)
     return checked
+
+
+def _is_shard(given: Any) -> bool:
+    match given:
+        case [part, parts]:
+            return check.is_whole(part, 1) and check.is_whole(parts, part)
+        case _:
+            return False
 
 
 def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list[FluentCase]:

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from contextlib import aclosing
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.evaluation.eval_result import EvalCaseResult
@@ -26,6 +25,7 @@ from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._running import _case_run_adk as case_runs
 from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings
 from adk_fluent.eval._running._kept import Journal, ResponseCache
+from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
@@ -35,13 +35,13 @@ from adk_fluent.eval._text import error_line
 from adk_fluent.extend import LOG, provided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Sequence
 
-    from google.adk.apps.app import App
     from google.adk.models.base_llm import BaseLlm
     from google.adk.tools.base_toolset import BaseToolset
 
     from adk_fluent.eval._cases._suite import Suite
+    from adk_fluent.eval._running._light_adk import CaseService
     from adk_fluent.protocol import PriceBook
 
 _CLOSING: Final = 10.0  # seconds to close a plugin or toolset
@@ -58,9 +58,8 @@ class SuiteRun:
 
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         options = check_options(options)
-        self.engine: str = "local" if options.get("engine") == "local" else "light"
-        if self.engine == "local":
-            _check_local()
+        service = _service_of(options.get("engine"))
+        self.engine: str = service.engine
         check_cases(suite.cases)  # the list may have changed
         self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
         help = "give FluentEvalSuite(pipeline=...), or --pipeline"
@@ -68,7 +67,7 @@ class SuiteRun:
         plan = MetricPlan(suite)
         check_gate(suite, plan)
         self._settings = RunSettings(
-            *(suite, options, plan, self.engine, _prices_of(options.get("prices"))),
+            *(suite, options, plan, service, _prices_of(options.get("prices"))),
             *(_model_of(options.get("model"), "model="), _cache_of(options.get("cache"))),
             _model_of(suite.judge_model, "judge_model="),
         )
@@ -254,14 +253,17 @@ def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
         raise EvalError(f"{name} cannot be used", found=error_line(error)) from error
 
 
-def _check_local() -> None:
-    """Check that ADK's LocalEvalService is there."""
+def _service_of(engine: str | None) -> type[CaseService]:
+    """What runs cases."""
+    if engine != "local":
+        return LightEvalService
     try:
-        import_module("adk_fluent.eval._running._local_adk")
+        from adk_fluent.eval._running._local_adk import LocalCaseService  # noqa: PLC0415  # needs the extra
     except ImportError as error:
         what = 'engine="local" needs google-adk[eval]'
         help = 'pip install "adk-fluent-eval[adk]", or use engine="light"'
         raise EvalError(what, found=error_line(error), help=help) from error
+    return LocalCaseService
 
 
 def _cache_of(given: Any) -> ResponseCache | None:
@@ -366,7 +368,7 @@ def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> N
         if name in target.models and name not in target.tools:
             what = f"it answers agent {name!r}, and agents ask nothing"
             raise case.error(what, help="answers= takes names of gates and tools")
-    if case.answers and settings.engine == "local":
+    if case.answers and settings.service.engine == "local":
         what = 'questions cannot be answered with engine="local"'
         found = "ADK's LocalEvalService takes an answer for a turn of its own"
         raise case.error(what, found=found, help='use engine="light"')
@@ -374,25 +376,22 @@ def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> N
 
 def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None:
     """Check that a case needs no plugins, where ADK's service runs an agent without its App."""
-    if case.skip is not None or not case_runs.is_bare(settings.engine):
+    if case.skip is not None or settings.service.runs_app:
         return
-    fault = next(_needs_app(case, target.app, settings), None)
-    if fault is not None:
-        what = f'{fault} with engine="local" on google-adk {__version__}'
-        found = "its LocalEvalService runs the agent alone, without an App and its plugins"
-        raise case.error(what, found=found, help='use engine="light"')
-
-
-def _needs_app(case: FluentCase, app: App, settings: RunSettings) -> Iterator[str]:
-    """What of a case does not hold where ADK's service runs an agent without its App."""
-    if case.mock_tool_outputs:
-        yield "tools cannot be mocked"
-    if any(each.state_assertions for each in (case, *case.turns)):
-        yield "state cannot be asserted"
-    every = (*app.plugins, *settings.plugins)
+    app = target.app
     # a pipeline of ours brings its own itself
-    if plugins := [each.name for each in every if not isinstance(each, MiddlewarePlugin)]:
-        yield f"plugins ({', '.join(plugins)}) are not run"
+    plugins = [
+        each for each in (*app.plugins, *settings.plugins) if not isinstance(each, MiddlewarePlugin)
+    ]
     held = {*type(app).model_fields} - {"name", "root_agent", "plugins"}
-    if more := sorted(each for each in held if getattr(app, each)):
-        yield f"settings of the App ({', '.join(more)}) do not hold"
+    faults = {
+        "tools cannot be mocked": case.mock_tool_outputs,
+        "state cannot be asserted": any(each.state_assertions for each in (case, *case.turns)),
+        f"plugins ({', '.join(each.name for each in plugins)}) are not run": plugins,
+        "settings of the App do not hold": any(getattr(app, each) for each in held),
+    }
+    for fault, is_one in faults.items():
+        if is_one:
+            what = f'{fault} with engine="local" on google-adk {__version__}'
+            found = "its LocalEvalService runs the agent alone, without an App and its plugins"
+            raise case.error(what, found=found, help='use engine="light"')
