@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from adk_fluent import Agent
-from adk_fluent.eval import EvalError, FluentCase, FluentEvalSuite
-from adk_fluent.eval.pytest_plugin import _Group
-from adk_fluent.testing import ScriptedModel
-
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.adk
 
@@ -93,18 +88,3 @@ def test_mistakes_are_explained(pytester: pytest.Pytester) -> None:
     assert result.ret != 0
     for what in MISTAKES:
         assert what in result.stdout.str()
-
-
-def test_an_invalid_suite_is_checked_once() -> None:
-    made: list[Agent] = []
-
-    def factory() -> Agent:
-        made.append(Agent("desk", ScriptedModel(default="hi")))
-        return made[-1]
-
-    case = FluentCase("hi", expected_trajectory=["no_such_tool"])
-    group = _Group(FluentEvalSuite("desk", factory, [case]), {})
-    for _ in range(2):
-        with pytest.raises(EvalError, match="unknown tool 'no_such_tool'"):
-            _ = group.suite_run
-    assert len(made) == 1

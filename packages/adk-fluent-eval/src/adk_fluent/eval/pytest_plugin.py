@@ -38,20 +38,14 @@ class _Group:
 
     suite: FluentEvalSuite
     options: dict[str, Any]
-    _run: SuiteRun | Exception | None = None
+    _run: SuiteRun | None = None
 
     @property
     def suite_run(self) -> SuiteRun:
-        """The suite, which is checked once; an invalid one raises the same for each test."""
+        """The suite, checked; an invalid one raises for each test."""
         from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
 
-        if self._run is None:
-            try:
-                self._run = SuiteRun(self.suite, cast("Any", self.options))
-            except Exception as error:  # noqa: BLE001  # raised below
-                self._run = error
-        if isinstance(self._run, Exception):
-            raise self._run
+        self._run = self._run or SuiteRun(self.suite, cast("Any", self.options))
         return self._run
 
 
@@ -100,6 +94,15 @@ class EvaluatedCase:
             pytest.xfail(outcome.note)
         if not outcome.passed:
             pytest.fail("\n".join(_explanation(outcome, self.case)), pytrace=False)
+
+    def assert_decided(self) -> None:
+        """Fail the test if it has not looked at the outcome, or that is an error.
+
+        No test decides about an error: it would pass an agent that does not run.
+        """
+        __tracebackhide__ = True
+        if not self._seen or self._outcome.status == "error":
+            self.assert_passed()
 
 
 @pytest.fixture
@@ -197,7 +200,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     __tracebackhide__ = True
     result = yield
     one = pyfuncitem.funcargs.get(_MARK)
-    # no test decides about an error: it would pass an agent that does not run
-    if isinstance(one, EvaluatedCase) and (not one._seen or one._outcome.status == "error"):  # noqa: SLF001  # ours
-        one.assert_passed()
+    if isinstance(one, EvaluatedCase):
+        one.assert_decided()
     return result

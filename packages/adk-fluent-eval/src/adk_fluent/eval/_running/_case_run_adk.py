@@ -23,7 +23,7 @@ from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Sta
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of, telling, user_of
-from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
+from adk_fluent.eval._running._pipeline_adk import agent_tree
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
 from adk_fluent.eval._text import error_line, plain, replace_secrets
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.eval._running._light_adk import CaseService
     from adk_fluent.eval._running._options import RunOptions
+    from adk_fluent.eval._running._pipeline_adk import Target, Targets
     from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
 
@@ -53,6 +54,7 @@ class RunSettings:
     suite: Suite
     options: RunOptions
     plan: MetricPlan
+    targets: Targets
     service: type[CaseService]
     prices: PriceBook | None
     model: BaseLlm | None
@@ -74,9 +76,8 @@ class CaseRun:
         models: What models say.
     """
 
-    def __init__(self, case: FluentCase, run: int, target: Target, settings: RunSettings) -> None:
+    def __init__(self, case: FluentCase, run: int, settings: RunSettings) -> None:
         self._case = case
-        self._target = target
         self._settings = settings
         self.seen: Observation = Observation(case, case.turns)
         self._simulation = simulation_of(case, settings.suite.simulation)
@@ -93,8 +94,8 @@ class CaseRun:
         limit = self._case.timeout_s or self._settings.options.get("timeout_s")
         clock = asyncio.timeout(limit)
         try:
-            async with clock:
-                result = await self._run()
+            async with self._settings.targets.used(self._case) as target, clock:
+                result = await self._run(target)
         except TimeoutError as error:
             outcome.error = error_line(error, None)
             if clock.expired():
@@ -110,8 +111,8 @@ class CaseRun:
         self._finish()
         return result
 
-    async def _run(self) -> EvalCaseResult | None:
-        settings, outcome, target = self._settings, self.outcome, self._target
+    async def _run(self, target: Target) -> EvalCaseResult | None:
+        settings, outcome = self._settings, self.outcome
         shared = settings.options.get("session_service")
         sessions = shared or InMemorySessionService()
         state = initial_state(self._case)
@@ -194,8 +195,10 @@ class CaseRun:
         outcome.duration_s, outcome.cost_usd = seen.duration_s, seen.cost_usd
         outcome.state = plain(seen.state)
         outcome.status, outcome.reasons = _verdict(outcome)
-        if outcome.error is not None:
-            add_absent_scores(outcome, self._settings.plan.of(self._case))
+        if outcome.error is not None:  # means must not leave metrics out
+            planned, why = self._settings.plan.of(self._case), "the run ended in an error"
+            absent = [each for each in planned if outcome.score(each.name) is None]
+            outcome.scores += [each.without_score(why) for each in absent]
         if (why := self._case.xfail) is not None:
             outcome.note = why
             if outcome.status is Status.PASSED:
@@ -220,12 +223,6 @@ def _make_call_sites(root: Any) -> None:
     for agent in agent_tree(root):
         if isinstance(agent, LlmAgent):
             call_site(agent)
-
-
-def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:
-    """Add the metrics that an error prevented, without scores: means must not leave them out."""
-    absent = [each for each in planned if outcome.score(each.name) is None]
-    outcome.scores += [each.without_score("the run ended in an error") for each in absent]
 
 
 def _is_vertex(service: object) -> bool:

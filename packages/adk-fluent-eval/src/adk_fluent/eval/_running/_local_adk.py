@@ -19,10 +19,9 @@ from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._running._judged_adk import chosen
 from adk_fluent.eval._running._light_adk import STATUS, CaseService
-from adk_fluent.eval._running._models_adk import User
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from google.adk.evaluation.base_eval_service import (
         EvaluateRequest,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._running._models_adk import User
     from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
 
@@ -63,7 +63,7 @@ class LocalCaseService(CaseService):
         self._planned = {each.name: each for each in self.planned}
         self._sets = InMemoryEvalSetsManager()
         self._told: dict[str, MetricScore] = {}
-        user = self.user if self.runs_app else _Told(self.user, self.recorder)
+        user = _Simulator(self.user, None if self.runs_app else self.recorder)
         with chosen():
             self._service = LocalEvalService(
                 root_agent=self.app.root_agent,  # pyright: ignore[reportArgumentType]  # a Workflow runs, too
@@ -204,49 +204,42 @@ class _Registry(MetricEvaluatorRegistry):
 
 
 class _Simulator(UserSimulator):
-    """The messages of one run, as ADK asks for them."""
+    """The messages of one run, as ADK asks for them.
 
-    def __init__(self, user: User) -> None:  # without ADK's, which takes a config
+    Tells a recorder what came of each message, where no plugin does.
+    """
+
+    def __init__(self, user: User, recorder: Recorder | None) -> None:  # ADK's takes a config
         self._user = user
+        self._recorder = recorder
+        self._seen = 0
 
     async def get_next_user_message(self, events: list[Event]) -> NextUserMessage:
+        if (recorder := self._recorder) is not None:
+            for event in events[self._seen :]:
+                if event.author != "user":  # which ADK adds to the events of the run
+                    recorder.add(event)
+            self._seen = len(events)
+            recorder.problem = recorder.end() or recorder.problem
         message = await self._user.next(events)
         if message is None:
             return NextUserMessage(status=Status.STOP_SIGNAL_DETECTED)
+        if recorder is not None:
+            recorder.begin(message)
         return NextUserMessage(status=Status.SUCCESS, user_message=message)
 
     def get_simulation_evaluator(self) -> None:
         return None
 
 
-class _Told(User):
-    """A user who tells the recorder what came of each message, where no plugin does."""
-
-    def __init__(self, user: User, recorder: Recorder) -> None:
-        self._user = user
-        self._recorder = recorder
-        self._seen = 0
-
-    async def next(self, events: Sequence[Event]) -> Any:
-        recorder = self._recorder
-        for event in events[self._seen :]:
-            if event.author != "user":  # which ADK adds to the events of the run
-                recorder.add(event)
-        self._seen = len(events)
-        recorder.problem = recorder.end() or recorder.problem
-        if (message := await self._user.next(events)) is not None:
-            recorder.begin(message)
-        return message
-
-
 class _Provider(UserSimulatorProvider):
     """Gives ADK's service the user of one run, and notes the task that asks."""
 
-    def __init__(self, user: User, begun: list[asyncio.Task[Any]]) -> None:  # as above
+    def __init__(self, user: _Simulator, begun: list[asyncio.Task[Any]]) -> None:  # as above
         self._user = user
         self._begun = begun
 
     def provide(self, eval_case: Any) -> UserSimulator:
         if (task := asyncio.current_task()) is not None:
             self._begun.append(task)
-        return _Simulator(self._user)
+        return self._user

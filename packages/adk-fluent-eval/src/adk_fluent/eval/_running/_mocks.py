@@ -115,7 +115,7 @@ def check_mocks(case: FluentCase) -> None:
                 raise case.error(what, found=describe(each), help=fault[1])
 
 
-def _fault(answer: Any) -> tuple[str, str] | None:
+def _fault(answer: object) -> tuple[str, str] | None:
     """What is wrong with an answer, and what to do; None if nothing is."""
     if isinstance(answer, type) and issubclass(answer, BaseException):
         return "is an exception class", f'give an instance: {answer.__name__}("why")'
@@ -124,7 +124,7 @@ def _fault(answer: Any) -> tuple[str, str] | None:
     if isinstance(answer, Iterator | AsyncIterator):
         return "is a generator, which one run would use up", "give a list, an answer for each call"
     try:
-        copy.deepcopy(answer)
+        copy.deepcopy(cast("Any", answer))
     except Exception:  # noqa: BLE001  # of whatever object
         return "cannot be copied for each run", "give a function: lambda: ..."
     return None

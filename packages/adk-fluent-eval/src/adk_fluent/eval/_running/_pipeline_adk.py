@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Coroutine, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -23,10 +26,10 @@ from adk_fluent.errors import AdkFluentError
 from adk_fluent.eval._arguments import check_known
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line
-from adk_fluent.extend import added_tools, describe
+from adk_fluent.extend import LOG, added_tools, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable
 
     from google.adk.plugins.base_plugin import BasePlugin
 
@@ -41,6 +44,7 @@ except ImportError:  # google-adk 1.x has no graphs
 #: What a pipeline of ADK may be, beside an App.
 _AGENTS: Final[tuple[Any, ...]] = (BaseAgent, *(() if BaseNode is None else (BaseNode,)))
 _APP_NAME: Final = "adk_fluent_eval"
+_CLOSING: Final = 10.0  # seconds to close a plugin or toolset
 #: Nodes that are no steps.
 _AROUND: Final = ir.AppNode | ir.MiddlewareNode | ir.ResourceNode
 #: Agents whose tools are known; others may have any.
@@ -99,8 +103,10 @@ class Targets:
         self._pipeline = pipeline
         self._built: dict[str | None, Target] = {}
         self._identities: dict[str | None, Any] = {}
+        self._open: dict[int, BasePlugin | BaseToolset] = {}
+        self._used: Counter[int] = Counter()
         is_made = isinstance(pipeline, (type, App, ir.Node, *_AGENTS)) or hasattr(pipeline, "to_ir")
-        self.is_factory: bool = callable(pipeline) and not is_made
+        self._is_factory = callable(pipeline) and not is_made
 
     def of(self, case: FluentCase) -> Target:
         """Return the target of a case, for inspection."""
@@ -114,15 +120,36 @@ class Targets:
         """Return plain data that is different for different targets, of which one was inspected."""
         return self._identities[case.target_node]
 
-    def for_run(self, case: FluentCase) -> Target:
-        """Return the target of one run of a case."""
-        if not self.is_factory:
+    @asynccontextmanager
+    async def used(self, case: FluentCase) -> AsyncGenerator[Target]:
+        """Give the target of one run of a case.
+
+        What a factory made for it is closed after it, unless another run uses it, too.
+        """
+        target = self._for_run(case)
+        held = {id(each): each for each in target.closeable}
+        self._open |= held
+        self._used.update(held.keys())
+        try:
+            yield target
+        finally:
+            self._used.subtract(held.keys())
+            if self._is_factory:
+                await _close_all([self._open.pop(each) for each in held if not self._used[each]])
+
+    async def close(self) -> None:
+        """Close the plugins and toolsets of all targets that were used."""
+        await _close_all(self._open.values())
+        self._open.clear()
+
+    def _for_run(self, case: FluentCase) -> Target:
+        if not self._is_factory:
             return self.of(case)
         # the one that was built for inspection is fresh, too
         return self._built.pop(case.target_node, None) or self._build(case, checked=True)
 
     def _build(self, case: FluentCase, *, checked: bool = False) -> Target:
-        given = _call_factory(self._pipeline) if self.is_factory else self._pipeline
+        given = _call_factory(self._pipeline) if self._is_factory else self._pipeline
         if hasattr(given, "to_ir") and not isinstance(given, type):
             given = given.to_ir()
         if isinstance(given, ir.Node):
@@ -138,6 +165,15 @@ class Targets:
         made = "a builder, IR, an agent, Workflow or App of ADK"
         help = f"give {made}, or a function without arguments that returns one"
         raise EvalError("pipeline= cannot be run", found=describe(given), help=help)
+
+
+async def _close_all(held: Iterable[BasePlugin | BaseToolset]) -> None:
+    for each in list(held):
+        try:
+            async with asyncio.timeout(_CLOSING):
+                await each.close()
+        except Exception:  # noqa: BLE001  # user code; the results are kept
+            LOG.exception("%r could not be closed after an evaluation", each)
 
 
 def _call_factory(factory: Callable[[], Any]) -> Any:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.plugins.base_plugin import BasePlugin
@@ -22,8 +21,7 @@ from adk_fluent.eval._digest import digest_of
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._running import _case_run_adk as case_runs
-from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings
+from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings, new_outcome
 from adk_fluent.eval._running._kept import Journal, ResponseCache
 from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import check_mocks
@@ -32,19 +30,16 @@ from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
 from adk_fluent.eval._text import error_line
-from adk_fluent.extend import LOG, provided
+from adk_fluent.extend import provided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from google.adk.models.base_llm import BaseLlm
-    from google.adk.tools.base_toolset import BaseToolset
 
     from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._running._light_adk import CaseService
     from adk_fluent.protocol import PriceBook
-
-_CLOSING: Final = 10.0  # seconds to close a plugin or toolset
 
 
 class SuiteRun:
@@ -66,41 +61,30 @@ class SuiteRun:
         require(suite.pipeline is not None, f"suite {suite.name!r} has no pipeline", help=help)
         plan = MetricPlan(suite)
         check_gate(suite, plan)
-        self._settings = RunSettings(
-            *(suite, options, plan, service, _prices_of(options.get("prices"))),
-            *(_model_of(options.get("model"), "model="), _cache_of(options.get("cache"))),
-            _model_of(suite.judge_model, "judge_model="),
+        settings = self._settings = RunSettings(
+            *(suite, options, plan, Targets(suite.pipeline), service),
+            *(_prices_of(options.get("prices")), _model_of(options.get("model"), "model=")),
+            *(_cache_of(options.get("cache")), _model_of(suite.judge_model, "judge_model=")),
         )
-        self._targets = Targets(suite.pipeline)
-        _check_suite(self.cases, self._targets, self._settings)
+        _check_suite(self.cases, settings)
         runs = options.get("num_runs") or suite.num_runs
         self._units = [(case, run) for case in self.cases for run in range(1, runs + 1)]
-        self._parallelism = options.get("parallelism", 10)
-        self._suite, self._options = suite, options
         self._told: list[CaseOutcome] = []
-        self._fail_fast = options.get("fail_fast", False)
         self._progress = options.get("progress")
         self._stopped = False
         #: What results depend on beside the case and the pipeline.
         self._conditions: list[Any] = [
-            *(
-                suite.metrics,
-                suite.thresholds,
-                suite.custom_judges,
-                suite.judge_model,
-                suite.judge_samples,
-            ),
-            *(suite.simulation, options.get("model"), options.get("timeout_s")),
-            *(__version__, self.engine, [type(each) for each in self._settings.plugins]),
+            *(suite.metrics, suite.thresholds, suite.custom_judges),
+            *(suite.judge_model, suite.judge_samples, suite.simulation),
+            *(options.get("model"), options.get("timeout_s"), __version__, self.engine),
+            [type(each) for each in settings.plugins],
         ]
         path = options.get("journal")
         self._journal = None if path is None else Journal(path, suite.name)
-        self._open: dict[int, BasePlugin | BaseToolset] = {}
-        self._used: Counter[int] = Counter()
         self._results: dict[tuple[str, int], EvalCaseResult] = {}
         self.notes: list[str] = plan.unused(self.cases)
-        if self._settings.model is not None:
-            self.notes.append(f"every model was replaced by {self._settings.model.model}")
+        if settings.model is not None:
+            self.notes.append(f"every model was replaced by {settings.model.model}")
         if (shard := options.get("shard")) is not None:
             self.notes.append(f"shard {shard[0]} of {shard[1]}")
         self.interrupted: bool = False
@@ -117,12 +101,12 @@ class SuiteRun:
         return self._report([], interrupted=True)
 
     def _report(self, notes: list[str], *, interrupted: bool) -> FluentEvalReport:
-        suite, keys = self._suite, ((case.name, run) for case, run in self._units)
+        suite, keys = self._settings.suite, ((case.name, run) for case, run in self._units)
         results = {key: self._results[key] for key in keys if key in self._results}
         return FluentEvalReport(
             *(self._told, suite.name, suite.gate, suite.metrics, self.engine, __version__),
             *(self._began, time.monotonic() - self._clock, notes, interrupted),
-            *(self._options.get("baseline"), self.cases, results),
+            *(self._settings.options.get("baseline"), self.cases, results),
         )
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome]:
@@ -132,7 +116,7 @@ class SuiteRun:
                 async for outcome in outcomes:
                     yield outcome
         finally:
-            await self._close()
+            await self._settings.targets.close()
         if self._journal is not None and self._journal.problem:
             self.notes.append(self._journal.problem)
         if len(self._told) < len(self._units):
@@ -142,9 +126,9 @@ class SuiteRun:
     async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
         """Run one case once, and close what it used."""
         try:
-            return await self._journaled(case, run, Pace(1)) or case_runs.new_outcome(case, run)
+            return await self._journaled(case, run, Pace(1)) or new_outcome(case, run)
         finally:
-            await self._close()
+            await self._settings.targets.close()
 
     def _tell(self, progress: Progress) -> None:
         try:
@@ -155,7 +139,7 @@ class SuiteRun:
             self.notes.append(f"progress= raised {error_line(error)} and was not called again")
 
     async def _go(self) -> AsyncGenerator[CaseOutcome]:
-        pace = Pace(self._parallelism)
+        pace = Pace(self._settings.options.get("parallelism", 10))
 
         async def told(case: FluentCase, run: int) -> CaseOutcome | None:
             outcome = await self._journaled(case, run, pace)
@@ -177,10 +161,10 @@ class SuiteRun:
     async def _journaled(self, case: FluentCase, run: int, pace: Pace) -> CaseOutcome | None:
         """Run a case, unless the journal has it; None if the suite is stopped."""
         if case.skip is not None:
-            return case_runs.new_outcome(case, run, Status.SKIPPED, case.skip)
+            return new_outcome(case, run, Status.SKIPPED, case.skip)
         if (journal := self._journal) is None:
             return await self._paced(case, run, pace)
-        digest = digest_of([case, self._targets.identity(case), *self._conditions])
+        digest = digest_of([case, self._settings.targets.identity(case), *self._conditions])
         if (kept := journal.of(case.name, run, digest)) is not None:
             outcome, result = kept
             if result is not None:
@@ -207,43 +191,18 @@ class SuiteRun:
                     pace.succeeded()
                 elif pace.refused(refusal, attempt, began):
                     continue
-                missed = outcome.status in {Status.FAILED, Status.ERROR}
-                self._stopped = self._stopped or (self._fail_fast and missed)
+                if self._settings.options.get("fail_fast", False):
+                    self._stopped |= outcome.status in {Status.FAILED, Status.ERROR}
                 return outcome
 
     async def _run(self, case: FluentCase, run: int) -> tuple[CaseOutcome, BaseException | None]:
-        try:
-            target = self._targets.for_run(case)
-        except Exception as error:  # noqa: BLE001  # of the factory, which worked at first
-            outcome = case_runs.new_outcome(case, run)
-            outcome.error = error_line(error, None)
-            outcome.reasons = [outcome.error]
-            case_runs.add_absent_scores(outcome, self._settings.plan.of(case))
-            return outcome, error
-        held = {id(each): each for each in target.closeable}
-        self._open |= held
-        self._used.update(held.keys())
-        one = CaseRun(case, run, target, self._settings)
-        try:
-            result = await one.go()
-        finally:
-            await self._release(target)
+        one = CaseRun(case, run, self._settings)
+        result = await one.go()
         if (problem := one.models.problem) and problem not in self.notes:
             self.notes.append(problem)
         if result is not None:
             self._results[one.outcome.key] = result
         return one.outcome, one.seen.failure
-
-    async def _release(self, target: Target) -> None:
-        """Close what a factory made for this run, unless another run uses it, too."""
-        ids = {id(each) for each in target.closeable}
-        self._used.subtract(ids)
-        if self._targets.is_factory:
-            await _close_all([self._open.pop(each) for each in ids if not self._used[each]])
-
-    async def _close(self) -> None:
-        await _close_all(self._open.values())
-        self._open.clear()
 
 
 def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
@@ -286,19 +245,10 @@ def _prices_of(given: Any) -> PriceBook | None:
     return None
 
 
-async def _close_all(held: Iterable[BasePlugin | BaseToolset]) -> None:
-    for each in list(held):
-        try:
-            async with asyncio.timeout(_CLOSING):
-                await each.close()
-        except Exception:  # noqa: BLE001  # user code; the results are kept
-            LOG.exception("%r could not be closed after an evaluation", each)
-
-
 # --- checks before any model call ----------------------------------------------------------------
 
 
-def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSettings) -> None:
+def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> None:
     """Check everything that the cases name; no model is called."""
     for judge in settings.suite.custom_judges:
         _model_of(judge.model, f"the model of judge {judge.name!r}")
@@ -313,7 +263,7 @@ def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSet
         initial_state(case)
         for turn in case.turns:
             to_content(turn.input)
-        target = targets.of(case)
+        target = settings.targets.of(case)
         names = [each.name for each in (*target.app.plugins, *settings.plugins)]
         if len(set(names)) < len(names):
             raise EvalError("two plugins have the same name", found=", ".join(names))
