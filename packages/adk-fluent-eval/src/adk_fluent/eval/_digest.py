@@ -25,7 +25,7 @@ def digest_of(value: Any) -> str:
 def _told(given: object, depth: int = 0) -> Any:  # noqa: PLR0911  # one line for each kind
     """What distinguishes a value from others, as containers of what a content hash knows."""
     value: Any = given
-    if value is None or isinstance(value, str | int | float | bytes | AbstractSet | type):
+    if given is None or isinstance(given, str | int | float | bytes | AbstractSet | type):
         return value
     if depth > _DEPTH:
         return _repr(value)
@@ -40,7 +40,7 @@ def _told(given: object, depth: int = 0) -> Any:  # noqa: PLR0911  # one line fo
     if hasattr(value, "__dataclass_fields__"):
         names = (name for name in value.__dataclass_fields__ if name != "location")
         return [type(value), *([name, _told(getattr(value, name), depth + 1)] for name in names)]
-    if callable(value) or isinstance(value, re.Pattern) or hasattr(value, "generate_content_async"):
+    if callable(given) or isinstance(given, re.Pattern) or hasattr(given, "generate_content_async"):
         return value
     try:
         return [type(value), _told(value.model_dump(), depth + 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
@@ -22,7 +22,7 @@ from adk_fluent.eval._metrics import METRICS
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._running._judged_adk import AdkMetrics
 from adk_fluent.eval._running._mocks import Mocks
-from adk_fluent.eval._running._models_adk import Models, prompt_of, telling, user_of
+from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import agent_tree
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
 from adk_fluent.eval._text import error_line, plain, replace_secrets
@@ -116,17 +116,12 @@ class CaseRun:
         shared = settings.options.get("session_service")
         sessions = shared or InMemorySessionService()
         state = initial_state(self._case)
-        bare = not settings.service.runs_app
-        if bare:
-            target = replace(target, hidden=target.inner, hidden_tools=target.inner)
-        if settings.model is not None or settings.cache is not None or bare:
+        if settings.model is not None or settings.cache is not None:
             _make_call_sites(target.app.root_agent)
         named = None if settings.model is None else settings.model.model
         recorder = Recorder(self.seen, state, target, self._mocks, settings.prices, named)
         # before plugins that hide things from others
-        first = RecorderPlugin(
-            recorder, self._mocks, records_all=settings.service.engine == "local"
-        )
+        first = RecorderPlugin(recorder, self._mocks, records_all=settings.service.adk_runs)
         name = target.app.name
         if shared is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
@@ -142,14 +137,13 @@ class CaseRun:
         user_id, simulation = outcome.user_id, settings.suite.simulation
         case = to_eval_case(self._case, app_name=name, user_id=user_id, simulation=simulation)
         user = user_of(self._case, self._simulation, self.models)
-        models = telling(self.models, recorder) if bare else self.models
         planned = settings.plan.of(self._case)
         parts = (app, self._case, case, outcome.session_id, recorder, user, planned)
         service = settings.service(*parts, self._compute, services)
         request = adk_service.InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=adk_service.InferenceConfig()
         )
-        with replace_tools(self._mocks), replace_models(models):
+        with replace_tools(self._mocks), replace_models(self.models):
             [inference] = [each async for each in service.perform_inference(request)]
         outcome.error, outcome.stop_reason = inference.error_message, user.stop_reason
         if shared is not None and self.seen.turns:

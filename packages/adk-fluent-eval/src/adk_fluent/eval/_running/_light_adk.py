@@ -46,7 +46,7 @@ class CaseService(adk_service.BaseEvalService):
 
     Attributes:
         engine: What `run` calls it.
-        runs_app: Whether it runs an App, and not its agent alone, without plugins.
+        adk_runs: Whether ADK's service runs the conversation, and does not tell its events.
         app: The App, with the recorder's plugin.
         case: The case.
         adk_case: The same as ADK has it, with a `session_input`.
@@ -59,7 +59,7 @@ class CaseService(adk_service.BaseEvalService):
     """
 
     engine: ClassVar[str]
-    runs_app: ClassVar[bool] = True
+    adk_runs: ClassVar[bool] = False
     app: App
     case: FluentCase
     adk_case: EvalCase

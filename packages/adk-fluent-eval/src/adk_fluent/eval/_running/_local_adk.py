@@ -18,7 +18,7 @@ from google.adk.evaluation.simulation.user_simulator_provider import UserSimulat
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._running._judged_adk import chosen
-from adk_fluent.eval._running._light_adk import STATUS, CaseService
+from adk_fluent.eval._running._light_adk import STATUS, LightEvalService
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -51,27 +51,30 @@ _IGNORES_ARGS: Final = "ignore_args" in eval_metrics.ToolTrajectoryCriterion.mod
 _MATCHES: Final = {"exact": "EXACT", "in_order": "IN_ORDER", "any_order": "ANY_ORDER"}
 
 
-class LocalCaseService(CaseService):
-    """Runs a case with ADK's service; google-adk 1.x leaves out the App's plugins."""
+class LocalCaseService(LightEvalService):
+    """Runs and scores a case with ADK's service.
+
+    That of google-adk 1.x runs an agent, without an App and its plugins, so there a Runner runs it.
+    """
 
     engine: ClassVar = "local"
-    runs_app: ClassVar = "app" in signature(LocalEvalService.__init__).parameters
+    adk_runs: ClassVar = "app" in signature(LocalEvalService.__init__).parameters
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._begun: list[asyncio.Task[Any]] = []
         self._native = {each.name: _asked(each, self.case) for each in self.planned}
         self._planned = {each.name: each for each in self.planned}
         self._sets = InMemoryEvalSetsManager()
         self._told: dict[str, MetricScore] = {}
-        user = _Simulator(self.user, None if self.runs_app else self.recorder)
         with chosen():
             self._service = LocalEvalService(
                 root_agent=self.app.root_agent,  # pyright: ignore[reportArgumentType]  # a Workflow runs, too
                 eval_sets_manager=self._sets,
                 metric_evaluator_registry=_Registry(self),
                 session_id_supplier=lambda: self.session_id,
-                user_simulator_provider=_Provider(user, self._begun),
-                **({"app": self.app} if self.runs_app else {}),
+                user_simulator_provider=_User(self.user, self.recorder, self._begun),
+                **({"app": self.app} if self.adk_runs else {}),
                 **self.services,
             )
 
@@ -86,6 +89,10 @@ class LocalCaseService(CaseService):
     ) -> AsyncGenerator[InferenceResult]:
         """Run the conversation."""
         request = inference_request
+        if not self.adk_runs:
+            async for each in super().perform_inference(request):
+                yield each
+            return
         self._sets.create_eval_set(app_name=request.app_name, eval_set_id=request.eval_set_id)
         self._sets.add_eval_case(request.app_name, request.eval_set_id, self.adk_case)
         async with self._tidy(), aclosing(self._service.perform_inference(request)) as found:
@@ -203,43 +210,30 @@ class _Registry(MetricEvaluatorRegistry):
         return self._of.evaluator(eval_metric)
 
 
-class _Simulator(UserSimulator):
-    """The messages of one run, as ADK asks for them.
+class _User(UserSimulator, UserSimulatorProvider):
+    """The user of one run, as ADK asks for it; notes the task that asks.
 
-    Tells a recorder what came of each message, where no plugin does.
+    Each message begins a turn.
     """
 
-    def __init__(self, user: User, recorder: Recorder | None) -> None:  # ADK's takes a config
+    def __init__(self, user: User, recorder: Recorder, begun: list[asyncio.Task[Any]]) -> None:
         self._user = user
         self._recorder = recorder
-        self._seen = 0
-
-    async def get_next_user_message(self, events: list[Event]) -> NextUserMessage:
-        if (recorder := self._recorder) is not None:
-            for event in events[self._seen :]:
-                if event.author != "user":  # which ADK adds to the events of the run
-                    recorder.add(event)
-            self._seen = len(events)
-            recorder.problem = recorder.end() or recorder.problem
-        message = await self._user.next(events)
-        if message is None:
-            return NextUserMessage(status=Status.STOP_SIGNAL_DETECTED)
-        if recorder is not None:
-            recorder.begin(message)
-        return NextUserMessage(status=Status.SUCCESS, user_message=message)
-
-    def get_simulation_evaluator(self) -> None:
-        return None
-
-
-class _Provider(UserSimulatorProvider):
-    """Gives ADK's service the user of one run, and notes the task that asks."""
-
-    def __init__(self, user: _Simulator, begun: list[asyncio.Task[Any]]) -> None:  # as above
-        self._user = user
         self._begun = begun
 
     def provide(self, eval_case: Any) -> UserSimulator:
         if (task := asyncio.current_task()) is not None:
             self._begun.append(task)
-        return self._user
+        return self
+
+    async def get_next_user_message(self, events: list[Event]) -> NextUserMessage:
+        recorder = self._recorder
+        recorder.problem = recorder.problem or recorder.end()
+        message = await self._user.next(events)
+        if message is None:
+            return NextUserMessage(status=Status.STOP_SIGNAL_DETECTED)
+        recorder.begin(message)
+        return NextUserMessage(status=Status.SUCCESS, user_message=message)
+
+    def get_simulation_evaluator(self) -> None:
+        return None

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._running._kept import ResponseCache
-    from adk_fluent.eval._running._recorder_adk import Recorder
 
 _TASK: Final = """\
 You simulate a user of an AI assistant. Write the user's next message, and nothing else.
@@ -139,23 +138,6 @@ class Models:
                     raise
                 await asyncio.sleep(wait)
         raise AssertionError  # the last try has no wait
-
-
-def telling(models: Models, recorder: Recorder) -> Callable[[ModelCall, NextModel], Any]:
-    """Return what stands in for models, and tells the recorder of answers, where no plugin does."""
-
-    async def called(call: ModelCall, next: NextModel) -> ModelReply:
-        try:
-            reply = await models(call, next)
-        except Exception as error:
-            recorder.failed(error)
-            raise
-        for each in reply.responses:
-            if not each.partial:
-                recorder.add_answer(call.agent, each)
-        return reply
-
-    return called
 
 
 def tokens_of(usage: Usage) -> Tokens:

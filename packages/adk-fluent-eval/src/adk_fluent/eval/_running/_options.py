@@ -43,8 +43,7 @@ class RunOptions(TypedDict, total=False):
 
     Attributes:
         engine: ``light``, our own implementation of ADK's eval service; ``local``, ADK's
-            LocalEvalService, which needs google-adk's extra, and on 1.x runs no plugins, mocks and
-            state assertions; ``auto`` is ``light``.
+            LocalEvalService, which needs google-adk's extra; ``auto`` is ``light``.
         parallelism: Runs at the same time, at most; 10 by default. While a service answers that
             there are too many calls, there are fewer, and refused runs are repeated after a pause.
         session_service: ADK's; None gives each run its own in memory.

@@ -73,7 +73,6 @@ class Target:
             tool.
         hidden: Names of agents inside tools that run without plugins, and so unobserved.
         hidden_tools: Names of their tools; "" for a toolset.
-        inner: Names of all agents inside tools.
         foreign: Names of agents that may call models unseen, such as remote ones.
         open: Whether there may be other tools: of a toolset or a foreign agent, or of a middleware
             that does not declare them.
@@ -88,7 +87,6 @@ class Target:
     own_tools: frozenset[str]
     hidden: frozenset[str]
     hidden_tools: frozenset[str]
-    inner: frozenset[str]
     foreign: frozenset[str]
     open: bool
     models: dict[str, str]
@@ -268,7 +266,6 @@ def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Targe
         own_tools=frozenset(own - {""}),
         hidden=_names(hidden),
         hidden_tools=frozenset(_tool_name(tool) or "" for each in hidden for tool in _tools(each)),
-        inner=_names(inner),
         foreign=_names(each for each in unknown if isinstance(each, BaseAgent)),
         open=bool(unknown) or None in added or None in names,
         models=models,

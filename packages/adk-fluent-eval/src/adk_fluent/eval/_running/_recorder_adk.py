@@ -361,14 +361,6 @@ class RecorderPlugin(BasePlugin):
         self._session = self._session or session
         if session != self._session:
             self._inside[session] = invocation_context.agent.name
-        elif self._records_all:
-            self._recorder.begin(invocation_context.user_content)
-
-    async def after_run_callback(self, *, invocation_context: Any) -> None:
-        """End a turn of the case's session."""
-        if self._records_all and invocation_context.session.id == self._session:
-            problem = self._recorder.end()
-            self._recorder.problem = self._recorder.problem or problem
 
     async def on_model_error_callback(self, *, error: Exception, **_: Any) -> None:
         """Note what a model raised."""
@@ -385,7 +377,7 @@ class RecorderPlugin(BasePlugin):
             self._recorder.add_answer(callback_context.agent_name, llm_response)
 
     async def on_event_callback(self, *, invocation_context: Any, event: Event) -> None:
-        """Record an event inside a tool; with ``light``, the others come from the runner."""
+        """Record an event inside a tool, or any, where ADK's service has the runner."""
         inside = self._inside.get(invocation_context.session.id)
         if inside is not None or self._records_all:
             self._recorder.add(event, inside or "")

@@ -12,7 +12,7 @@ from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.version import __version__
 
-from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
+from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._arguments import check_known, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
@@ -270,7 +270,6 @@ def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> None:
         _check_tools(case, target)
         _check_steps(case, target)
         _check_answers(case, target, settings)
-        _check_bare(case, target, settings)
         if case.max_cost_usd is not None and settings.prices is None:
             what = "max_cost_usd= needs prices, and there is no price book"
             raise case.error(what, help="give run(prices=...), or: pip install adk-fluent-cost")
@@ -322,26 +321,3 @@ def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> N
         what = 'questions cannot be answered with engine="local"'
         found = "ADK's LocalEvalService takes an answer for a turn of its own"
         raise case.error(what, found=found, help='use engine="light"')
-
-
-def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None:
-    """Check that a case needs no plugins, where ADK's service runs an agent without its App."""
-    if case.skip is not None or settings.service.runs_app:
-        return
-    app = target.app
-    # a pipeline of ours brings its own itself
-    plugins = [
-        each for each in (*app.plugins, *settings.plugins) if not isinstance(each, MiddlewarePlugin)
-    ]
-    held = {*type(app).model_fields} - {"name", "root_agent", "plugins"}
-    faults = {
-        "tools cannot be mocked": case.mock_tool_outputs,
-        "state cannot be asserted": any(each.state_assertions for each in (case, *case.turns)),
-        f"plugins ({', '.join(each.name for each in plugins)}) are not run": plugins,
-        "settings of the App do not hold": any(getattr(app, each) for each in held),
-    }
-    for fault, is_one in faults.items():
-        if is_one:
-            what = f'{fault} with engine="local" on google-adk {__version__}'
-            found = "its LocalEvalService runs the agent alone, without an App and its plugins"
-            raise case.error(what, found=found, help='use engine="light"')
