@@ -134,17 +134,12 @@ def _explanation(outcome: CaseOutcome, case: FluentCase) -> Generator[str]:
 
     yield f"case {outcome.id!r}, run {outcome.run}: {outcome.status}"
     yield from (f"  {one_line(each, 2_000)}" for each in outcome.reasons)
-    for number, turn in enumerate(outcome.turns, 1):
-        yield f"turn {number}:"
+    for turn in outcome.turns:
         yield f"  user: {one_line(turn.input, 2_000)}"
-        for step in turn.steps[:60]:
-            if step.text:
-                yield f"  {step.author}: {one_line(step.text, 2_000)}"
-            if (use := step.tool) is not None:
-                answer = f"raised {use.error}" if use.error else shown(use.response)
-                yield f"  {step.author}: {use.name}({shown(use.args)}) -> {one_line(answer, 300)}"
-            if step.state:
-                yield f"  {step.author} writes {shown(step.state)}"
+        for use in turn.tool_uses:
+            answer = f"raised {use.error}" if use.error else shown(use.response)
+            yield f"  {use.agent}: {use.name}({shown(use.args)}) -> {one_line(answer, 300)}"
+        yield f"  answer: {one_line(turn.response, 2_000)}"
     if case.place is not None:
         yield f"the case is at {case.place}"
 

@@ -89,12 +89,12 @@ class LocalCaseService(LightEvalService):
     ) -> AsyncGenerator[InferenceResult]:
         """Run the conversation."""
         request = inference_request
+        self._sets.create_eval_set(app_name=request.app_name, eval_set_id=request.eval_set_id)
+        self._sets.add_eval_case(request.app_name, request.eval_set_id, self.adk_case)
         if not self.adk_runs:
             async for each in super().perform_inference(request):
                 yield each
             return
-        self._sets.create_eval_set(app_name=request.app_name, eval_set_id=request.eval_set_id)
-        self._sets.add_eval_case(request.app_name, request.eval_set_id, self.adk_case)
         async with self._tidy(), aclosing(self._service.perform_inference(request)) as found:
             async for each in found:
                 problem = self.recorder.end(each.error_message) or self.recorder.problem
