@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._running._kept import ResponseCache
-    from adk_fluent.eval._running._light_adk import CaseService
+    from adk_fluent.eval._running._light_adk import LightEvalService
     from adk_fluent.eval._running._options import RunOptions
     from adk_fluent.eval._running._pipeline_adk import Target, Targets
     from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
@@ -55,7 +55,7 @@ class RunSettings:
     options: RunOptions
     plan: MetricPlan
     targets: Targets
-    service: type[CaseService]
+    service: type[LightEvalService]
     prices: PriceBook | None
     model: BaseLlm | None
     cache: ResponseCache | None

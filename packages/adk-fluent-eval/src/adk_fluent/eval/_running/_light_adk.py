@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from abc import abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -41,8 +40,8 @@ STATUS = {each: getattr(EvalStatus, each.name, EvalStatus.NOT_EVALUATED) for eac
 
 
 @dataclass(eq=False)
-class CaseService(adk_service.BaseEvalService):
-    """Runs and scores one run of one case.
+class LightEvalService(adk_service.BaseEvalService):
+    """Runs one run of one case with a Runner, and computes all metrics itself.
 
     Attributes:
         engine: What `run` calls it.
@@ -58,7 +57,7 @@ class CaseService(adk_service.BaseEvalService):
         services: ADK's services, as a Runner takes them.
     """
 
-    engine: ClassVar[str]
+    engine: ClassVar[str] = "light"
     adk_runs: ClassVar[bool] = False
     app: App
     case: FluentCase
@@ -70,25 +69,6 @@ class CaseService(adk_service.BaseEvalService):
     compute: Callable[[PlannedMetric], Awaitable[MetricScore]]
     services: dict[str, Any]
 
-    @abstractmethod
-    def __post_init__(self) -> None:
-        """Make what runs the case."""
-
-    @property
-    def metrics(self) -> list[EvalMetric]:
-        """The metrics as ADK is asked for them."""
-        return []
-
-    @abstractmethod
-    def scores(self, result: EvalCaseResult) -> list[MetricScore]:
-        """Return the scores of what `evaluate` gave."""
-
-
-class LightEvalService(CaseService):
-    """Runs a case with a Runner, and computes all metrics itself."""
-
-    engine: ClassVar = "light"
-
     def __post_init__(self) -> None:
         self._runner = Runner(app=self.app, **self.services)
         self._session = cast("SessionInput", self.adk_case.session_input)
@@ -96,8 +76,13 @@ class LightEvalService(CaseService):
         self._who["session_id"] = self.session_id
         self._scores: list[MetricScore] = []
 
+    @property
+    def metrics(self) -> list[EvalMetric]:
+        """The metrics as ADK is asked for them; none, as all are computed here."""
+        return []
+
     def scores(self, result: EvalCaseResult) -> list[MetricScore]:
-        """Return the scores."""
+        """Return the scores of what `evaluate` gave."""
         return self._scores
 
     async def perform_inference(

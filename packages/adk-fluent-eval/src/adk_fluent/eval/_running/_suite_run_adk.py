@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
 
     from adk_fluent.eval._cases._suite import Suite
-    from adk_fluent.eval._running._light_adk import CaseService
     from adk_fluent.protocol import PriceBook
 
 
@@ -212,7 +211,7 @@ def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
         raise EvalError(f"{name} cannot be used", found=error_line(error)) from error
 
 
-def _service_of(engine: str | None) -> type[CaseService]:
+def _service_of(engine: str | None) -> type[LightEvalService]:
     """What runs cases."""
     if engine != "local":
         return LightEvalService
