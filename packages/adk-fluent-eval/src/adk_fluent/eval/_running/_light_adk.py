@@ -93,15 +93,7 @@ class LightEvalService(adk_service.BaseEvalService):
         await sessions.create_session(app_name=name, state=dict(self._session.state), **self._who)
         events: list[Event] = []
         problem = None
-        while problem is None:
-            try:
-                message = await self.user.next(events)
-            except RuntimeError as error:  # of a simulated user
-                problem = str(error)
-                self.recorder.failed(error)
-                break
-            if message is None:
-                break
+        while problem is None and (message := await self.user.next(events)) is not None:
             problem = await self._run_turn(message, events)
         made = EvaluationGenerator.convert_events_to_eval_invocations
         yield adk_service.InferenceResult(
@@ -130,11 +122,10 @@ class LightEvalService(adk_service.BaseEvalService):
         except asyncio.CancelledError:
             recorder.end("the run was cancelled")
             raise
-        except ExceptionGroup as error:  # parallel branches of google-adk 1.x
-            problem = "; ".join(error_line(each, None) for each in error.exceptions)
-            recorder.failed(error)
         except Exception as error:  # noqa: BLE001  # user code
-            problem = error_line(error, None)
+            # parallel branches of google-adk 1.x raise groups
+            each = error.exceptions if isinstance(error, ExceptionGroup) else [error]
+            problem = "; ".join(error_line(one, None) for one in each)
             recorder.failed(error)
         return recorder.end(problem)
 
