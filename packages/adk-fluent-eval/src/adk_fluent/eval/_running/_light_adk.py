@@ -122,10 +122,11 @@ class LightEvalService(adk_service.BaseEvalService):
         except asyncio.CancelledError:
             recorder.end("the run was cancelled")
             raise
+        except ExceptionGroup as error:  # parallel branches of google-adk 1.x
+            problem = "; ".join(error_line(each, None) for each in error.exceptions)
+            recorder.failed(error)
         except Exception as error:  # noqa: BLE001  # user code
-            # parallel branches of google-adk 1.x raise groups
-            each = error.exceptions if isinstance(error, ExceptionGroup) else [error]
-            problem = "; ".join(error_line(one, None) for one in each)
+            problem = error_line(error, None)
             recorder.failed(error)
         return recorder.end(problem)
 
