@@ -25,7 +25,9 @@ def digest_of(value: Any) -> str:
 def _told(given: object, depth: int = 0) -> Any:  # noqa: PLR0911  # one line for each kind
     """What distinguishes a value from others, as containers of what a content hash knows."""
     value: Any = given
-    if given is None or isinstance(given, str | int | float | bytes | AbstractSet | type):
+    if isinstance(given, bool | float):  # True and 1 hash alike
+        return [type(given), repr(given)]
+    if given is None or isinstance(given, str | int | bytes | AbstractSet | type):
         return value
     if depth > _DEPTH:
         return _repr(value)
