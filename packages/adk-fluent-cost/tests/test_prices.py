@@ -280,38 +280,42 @@ def test_a_file_has_the_same_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "says", "place"),
     [
-        ("a:\n  input: 1\n  output: -2\n", "line 3: 'a', output: a price is 0 or more"),
-        ("a: {input: 1, output: 1}\nb:\n  input: 1\n", "line 2: 'b': the price 'output'"),
-        ("a:\n  input: 1\n  output: 1\n  outptu: 1\n", "line 4"),
+        ("a:\n  input: 1\n  output: -2\n", "'a', output: a price is 0 or more", ":3 (a.output)"),
+        ("a: {input: 1, output: 1}\nb:\n  input: 1\n", "'b': the price 'output'", ":2 (b.output)"),
+        ("a:\n  input: 1\n  output: 1\n  outptu: 1\n", "kind of tokens", ":4 (a.outptu)"),
         (
-            "a:\n  input: 1\n  output: 1\n  above:\n    10:\n      input: -1\n",
-            "line 6: 'a', above 10, input",
+            '"a: b, c":\n  input: 1\n  output: 1\n  above:\n    10:\n      input: -1\n',
+            "'a: b, c', above 10, input",
+            ":6 (['a: b, c'].above['10'].input)",
         ),
-        ("a: {input: 1, output: 1}\na: {input: 1, output: 1}\n", "lines 1, 2"),
-        ("a:\n  input: 1\n  input: 3\n  output: 1\n", "'input' more than once"),
-        ("a: [1,\n", "is no YAML"),
-        ("- a\n", "has no prices"),
-        ("", "has no prices"),
-        ("a: !!python/object:os.system {}\n", "is no YAML"),
+        ("a: {input: 1, output: 1}\na: {input: 1, output: 1}\n", "duplicate key 'a'", ":2"),
+        ("a:\n  input: 1\n  input: 3\n  output: 1\n", "duplicate key 'input'", ":3"),
+        ("1: {input: 1, output: 1}\n", "a model's name is text", ":1"),
+        ("a: [1,\n", "invalid YAML", ":2"),
+        ("- a\n", "has no prices", ":1"),
+        ("", "has no prices", ""),
+        ("a: !!python/object:os.system {}\n", "invalid YAML", ":1"),
     ],
 )
-def test_a_broken_file_is_named_with_its_line(tmp_path: Path, text: str, says: str) -> None:
+def test_a_broken_file_is_named_with_line_and_field(
+    tmp_path: Path, text: str, says: str, place: str
+) -> None:
     path = tmp_path / "prices.yaml"
     path.write_text(text)
     with pytest.raises(PriceFileError) as caught:
         PriceTable.from_yaml(path)
     assert says in str(caught.value)
-    assert "prices.yaml" in str(caught.value)
+    assert f"prices.yaml{place}" in str(caught.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(PriceFileError, match="cannot be read"):
         PriceTable.from_yaml(tmp_path / "absent.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(PriceFileError, match="cannot be read"):
+    with pytest.raises(PriceFileError, match="not UTF-8"):
         PriceTable.from_yaml(tmp_path / "bytes.yaml")
     nothing: Any = None
-    with pytest.raises(PriceFileError, match="the path of a file"):
+    with pytest.raises(PriceError, match="the path of a file"):
         PriceTable.from_yaml(nothing)

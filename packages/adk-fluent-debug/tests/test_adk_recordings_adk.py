@@ -129,7 +129,7 @@ def test_what_is_none_of_adks_is_refused(tmp_path: Path) -> None:
     wrong = f"recordings: [{wrong}tool_response: {{}}}}}}]"
     for text in (wrong, "[", "a: 1", "recordings: [{}]", "recordings: [{user_message_index: 0}]"):
         (tmp_path / "x.yaml").write_text(text, "utf-8")
-        with pytest.raises(RecordingFileError, match="no recording of ADK's"):
+        with pytest.raises(RecordingFileError, match=r"no recording of ADK's|invalid YAML"):
             Recording.from_adk_recordings(tmp_path / "x.yaml")
     with pytest.raises(RecordingFileError, match="cannot be read"):
         Recording.from_adk_recordings(tmp_path / "none.yaml")

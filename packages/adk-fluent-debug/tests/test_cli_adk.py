@@ -45,7 +45,7 @@ def call(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
 
 def test_a_run_is_recorded_replayed_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = call(capsys, "record", "desk.py:desk", "Hello", "-o", "a.json")
-    assert (code, out) == (OK, "Good day.\n")
+    assert (code, out) == (OK, "desk: Good day.\n")
     assert "1 model call," in err
     write("other.py", says="asked a model")
     code, out, _ = call(capsys, "replay", "a.json", "other.py:desk")
@@ -70,10 +70,10 @@ def test_questions_are_answered_as_to_run(capsys: pytest.CaptureFixture[str]) ->
     Path("asks.py").write_text(Path("desk.py").read_text("utf-8") + gated, "utf-8")
     code, _, err = call(capsys, "record", "asks.py:asks", "Hello", "-o", "a.json")
     assert code == FINDINGS
-    assert "it waits for an answer to send: Send it?; give --answer send=..." in err
+    assert "to answer at once --answer send=yes" in err
     given = ("--answer", "send=yes")
     code, out, _ = call(capsys, "record", "asks.py:asks", "Hello", "-o", "b.json", *given)
-    assert (code, out) == (OK, "Good day.\n")
+    assert (code, out) == (OK, "desk: Good day.\n")
     assert [run.status for run in Recording.load("b.json").runs] == ["waiting", "completed"]
     assert call(capsys, "replay", "b.json", "asks.py:asks")[0] == OK
 
@@ -127,13 +127,11 @@ def test_what_is_recorded_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[-1] == "  failed: ConnectionError: no \\x1b[31m bank"
     assert "A" * 200 in call(capsys, "show", "a.json", "--full")[1]
     [run] = json.loads(call(capsys, "show", "a.json", "--json")[1])["runs"]
-    spans = {lane["name"]: [each["kind"] for each in lane["spans"]] for lane in run["lanes"]}
-    assert spans == {
-        "a": ["model", "event"],
-        "b": ["model", "event"],
-        "clerk": ["model", "event", "tool"],
-    }
-    assert run["lanes"][2]["spans"][2]["status"] == "error"
+    assert [(row["lane"], row["kind"]) for row in run["rows"]] == [
+        *(("a", "model"), ("b", "model"), ("a", "event"), ("b", "event")),
+        *(("clerk", "model"), ("clerk", "event"), ("clerk", "tool")),
+    ]
+    assert run["rows"][-1]["status"] == "error"
 
 
 def test_no_control_character_of_a_file_reaches_the_terminal(
@@ -192,9 +190,9 @@ def test_a_session_of_a_database_is_looked_at_and_forked(
     code, out, _ = call(capsys, "run", where[0], "Again", *where[1:], out.strip())
     assert (code, "Good day." in out) == (OK, True)
     for args, says in (
-        (("nobody",), "there is no such session 'nobody'"),
+        (("nobody",), "there is no session 'nobody' of user 'user'"),
         ((session, "--at", "99"), "has no event 99"),
-        ((session, "--user", "ann"), "there is no such session"),
+        ((session, "--user", "ann"), "of user 'ann'"),
     ):
         for command in ("state", "fork"):
             code, _, err = call(capsys, command, "s.db", *args)

@@ -91,8 +91,8 @@ def test_the_first_difference_is_told_and_that_of_each_lane() -> None:
     assert diff.first is not None
     assert (diff.first.index, diff.first.lane, diff.first.path) == (0, "a", ".tool_calls[0].args.x")
     assert (diff.first.before, diff.first.after) == (1, 9)
-    assert list(diff.by_lane) == ["a", "p.b/b"]
-    assert "also event 0 (p.b/b) differs at .content: 'hi' -> 'ho'" in diff.summary
+    assert list(diff.by_lane) == ["a", "b"]
+    assert "also event 0 (b) differs at .content: 'hi' -> 'ho'" in diff.summary
     assert '-  "x": 1' in diff.unified().replace("   ", " ").replace("  ", " ").replace(
         ' "x"', '  "x"'
     )

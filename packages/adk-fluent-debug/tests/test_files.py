@@ -84,9 +84,10 @@ def test_an_edited_file_is_read_and_said(tmp_path: Path, caplog: pytest.LogCaptu
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "not JSON"),
-        ('{"format": "adk-fluent-reco', "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("", "invalid JSON"),
+        ('{"format": "adk-fluent-reco', "invalid JSON"),
+        ("[" * 100_000, "invalid JSON"),
+        ('{"format": NaN}', "NaN is not JSON"),
         ("[1]", "no recording"),
         ('{"a": 1}', "no recording"),
         ('{"format": "adk-fluent-recording", "version": 2}', "version 2"),
@@ -107,7 +108,8 @@ def test_a_truncated_file_says_so(tmp_path: Path) -> None:
     file.write_text(made().to_json()[:300], "utf-8")
     with pytest.raises(RecordingFileError) as caught:
         Recording.load(file)
-    assert "too early" in str(caught.value) or "JSON" in str(caught.value)
+    assert "invalid JSON" in str(caught.value)
+    assert caught.value.line == made().to_json()[:300].count("\n") + 1
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_a_truncated_file_says_so(tmp_path: Path) -> None:
         ({"event": {"content": "hi"}}, "runs[0].tape[1].event.author"),
         ({"event": {"author": "a", "nonsense": 1}}, "runs[0].tape[1].event"),
         ({"event": {"author": "a", "state_delta": None}}, "runs[0].tape[1].event.state_delta"),
-        ({"t": float("nan"), "reply_of": 0}, "runs[0].tape[1].t"),
+        ({"t": 1e300, "reply_of": 0}, "runs[0].tape[1].t"),
         ({"reply_of": 0, "responses": "hi"}, "runs[0].tape[1].responses"),
         (3, "runs[0].tape[1]"),
     ],

@@ -158,10 +158,10 @@ def test_rows_stand_in_lanes_with_their_times_tokens_and_errors() -> None:
             status="",
         )
     )
-    assert found["lanes"] == ["b", "a"]
     run, asked, tool, open_call, said = found["rows"]
-    assert (run["summary"], run["status"], run["end"]) == ("cut off, 'Hello'", "error", 9)
-    assert (asked["start"], asked["end"], asked["tokens"], asked["summary"]) == (
+    assert [each["lane"] for each in found["rows"][1:]] == ["b", "a", "a", "a"]
+    assert (run["message"], run["status"], run["end_ms"]) == ("Hello", "", 9)
+    assert (asked["start_ms"], asked["end_ms"], asked["tokens"], asked["summary"]) == (
         1,
         3,
         12,
@@ -174,21 +174,13 @@ def test_rows_stand_in_lanes_with_their_times_tokens_and_errors() -> None:
     )
     assert open_call["status"] == "cancelled"
     assert said["summary"] == "transfers to b"
-    assert ["tokens", "12 (7 prompt, 5 output)"] in asked["figures"]
+    assert (asked["usage"]["prompt"], asked["usage"]["output"]) == (7, 5)
 
 
-def test_runs_follow_each_other_on_the_axis() -> None:
-    one, two = (recording(event(100, content=each)).runs[0] for each in "ab")
-    first, _, second, late = side(Recording([one, two], {}))["rows"]
-    assert (first["start"], first["end"]) == (0, 100)
-    assert first["end"] < second["start"] < late["start"] == second["end"]
-
-
-def test_spans_are_on_the_axis_to_their_end() -> None:
+def test_a_run_lasts_as_long_as_its_spans() -> None:
     around = {"name": "invocation", "start": -2.0, "end": 12.0}
-    made = side(recording(event(10), spans=[around]))
-    run, span, _ = made["rows"]
-    assert (run["end"], made["end"], span["start"], span["end"]) == (12.0, 12.0, 0, 12.0)
+    run, span, _ = side(recording(event(10), spans=[around]))["rows"]
+    assert (run["duration_ms"], run["end_ms"], span["end_ms"]) == (10.0, 12.0, 12.0)
 
 
 def test_a_prompt_holds_the_texts_of_the_call_before() -> None:
@@ -203,33 +195,36 @@ def test_a_prompt_holds_the_texts_of_the_call_before() -> None:
     assert len(found["texts"]) == len(set(found["texts"]))
 
 
-def test_events_have_what_state_was_before_and_is_after() -> None:
+def test_events_have_what_they_write() -> None:
+    found = side(written(state={"k": 1}))
+    run, part, *rows = found["rows"]
+    assert texts(found, run["state"]) == [["k", "1"]]
+    assert part["partial"]
+    assert "writes" not in part
+    assert [texts(found, each["writes"]) for each in rows] == [
+        [["k", "2"], ["new", "[\n  1\n]"]],
+        [["k", "9"]],
+        [["k", None]],
+    ]
+
+
+def written(**known: Any) -> Recording:
+    """A run whose events write to state, one of them within a tool."""
     partial = event(2, content="part", is_partial=True, state_delta={"k": 5})
     wrote = event(3, state_delta={"k": 2, "new": [1]})
     inside = {**event(4, state_delta={"k": 9}), "within": 0}
-    gone = event(5, state_delta={"k": None})
-    made = recording(partial, wrote, inside, gone, state={"k": 1})
-    found = side(made)
-    run, part, *rows = found["rows"]
-    assert texts(found, run["state"]) == [["k", None, "1"]]
-    assert part["partial"]
-    assert "state" not in part
-    assert [texts(found, each["state"]) for each in rows] == [
-        [["k", "1", "2"], ["new", None, "[\n  1\n]"]],
-        [["k", "(not recorded)", "9"]],
-        [["k", "2", None]],
-    ]
-    assert [each.get("number") for each in rows] == [1, None, 2]  # as `show --state-at` counts them
-    bare = recording(wrote, state=None)
-    assert texts(side(bare), side(bare)["rows"][1]["state"])[0] == ["k", "(not recorded)", "2"]
+    return recording(partial, wrote, inside, event(5, state_delta={"k": None}), **known)
+
+
+def streamed() -> list[Data]:
+    start, end = model(1, 0, "Hi", "Hello")
+    parts = [{"t": t, "chunk_of": 0, "response": {"partial": True}} for t in (1.5, 2.5)]
+    return [start, *parts, end]
 
 
 def test_streams_say_when_their_first_part_came() -> None:
-    start, end = model(1, 0, "Hi", "Hello")
-    parts = [{"t": t, "chunk_of": 0, "response": {"partial": True}} for t in (1.5, 2.5)]
-    assert ["streamed", "2 fragments, the first after 0.5 ms"] in (
-        side(recording(start, *parts, end))["rows"][1]["figures"]
-    )
+    call = side(recording(*streamed()))["rows"][1]
+    assert (call["fragments"], call["first_ms"]) == (2, 0.5)
 
 
 def test_costs_are_those_that_were_noted() -> None:
@@ -243,11 +238,10 @@ def test_costs_are_those_that_were_noted() -> None:
         )
     )
     run, asked, charged, free, broken = found["rows"]
-    assert run["cost"] == charged["cost"] == "at least $0.25"
-    assert ["cost", "at least $0.25, as recorded"] in run["figures"]
-    assert ["cost", "at least $0.25: who knows"] in charged["figures"]
-    assert ["cost", "unknown: what was noted cannot be read"] in broken["figures"]
-    assert not [each for row in (asked, free) for each in row["figures"] if each[0] == "cost"]
+    assert run["cost"] == {"usd": "$0.25", "unknown": "who knows"}
+    assert (charged["cost"], run["noted"]) == (run["cost"], True)
+    assert broken["cost"] == {"usd": "$0.00", "unknown": "what was noted cannot be read"}
+    assert not any("cost" in row for row in (asked, free))
 
 
 def test_else_an_installed_price_book_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,9 +257,11 @@ def test_else_an_installed_price_book_is_asked(monkeypatch: pytest.MonkeyPatch) 
     calls = [each for n in range(3) for each in model(n * 3 + 1, n, "Hi", "Hello")]
     run, *rows = side(recording(*calls))["rows"]
     assert asked[0] == ("m", 12, "2026-01-02T00:00:00+00:00")
-    assert ["cost", "at least $0.002, by the price book installed here"] in run["figures"]
-    assert [dict(each["figures"])["cost"] for each in rows] == [
-        *("$0.002", "unknown: too new", "unknown: the price book raised OSError: no file"),
+    assert (run["cost"], run["noted"]) == ({"usd": "$0.002", "unknown": "too new"}, False)
+    assert [(each["cost"]["usd"], each["cost"]["unknown"]) for each in rows] == [
+        ("$0.002", ""),
+        ("$0.00", "too new"),
+        ("$0.00", "the price book raised OSError: no file"),
     ]
     assert side(Recording([], {}))["rows"] == []
 
@@ -455,6 +451,42 @@ def test_differences_in_a_browser(browser: Any, tmp_path: Path) -> None:
     assert left.locator(".list").inner_text() == "Nothing is found."
     tab.keyboard.press("Escape")
     assert tab.inner_text("#found") == "5 of 5 and 5 of 5"
+    assert len(seen) == 1
+
+
+def _shown(tab: Any, row: int) -> list[str]:
+    """What is told of a row, part by part, when it is chosen."""
+    tab.locator(".row").nth(row).click()
+    parts = tab.locator(".detail dl > div, .detail tr").all_inner_texts()
+    return [" ".join(each.split()) for each in parts]
+
+
+def test_figures_and_state_in_a_browser(browser: Any, tmp_path: Path) -> None:
+    noted = json.dumps([{"usd": "0.25"}, {"unknown": "who knows"}])
+    costs = event(4, custom_metadata={"adk_fluent_cost": noted})
+    path = recording(*streamed(), costs).to_html(tmp_path / "r.html")
+    tab, _ = _open(browser, path, viewport={"width": 1200, "height": 800})
+    run = ["status completed", "time 4 ms", "tokens 12", "model calls 1", "tool calls 0"]
+    assert _shown(tab, 0) == [*run, "cost at least $0.25, as recorded"]
+    tokens, first = "tokens 12 (7 prompt, 5 output)", "the first after 0.5 ms"
+    call = ["lane a", "began 1 ms", "took 2 ms", tokens, f"streamed 2 fragments, {first}"]
+    assert _shown(tab, 1) == call
+    assert _shown(tab, 2) == ["lane a", "began 4 ms", "cost at least $0.25: who knows"]
+    assert "2026-01-02" in tab.inner_text(".about")
+
+    path = Recording([*written(state={"k": 1}).runs, *written(state=None).runs], {}).to_html(path)
+    tab, seen = _open(browser, path, viewport={"width": 1200, "height": 800})
+    assert "k 1" in _shown(tab, 0)
+    assert _shown(tab, 1)[2:] == ["k 1 2", "new [ 1 ]"]
+    assert _shown(tab, 2)[2:] == ["k (not recorded) 9"]
+    assert _shown(tab, 3)[2:] == ["k 2"]
+    assert "(event 2)" in tab.inner_text(".detail h2")  # as `show --state-at` counts them
+    assert _shown(tab, 5)[2:] == ["k (not recorded) 2", "new (not recorded) [ 1 ]"]
+    lanes = tab.locator(".lanes")
+    wide = lanes.bounding_box()["width"]
+    for x, place in ((wide - 12, 7), ((wide + 190) / 2 - 8, 3)):  # runs follow each other
+        lanes.locator("canvas").click(position={"x": x, "y": 20 + 22})
+        assert tab.locator(".row").nth(place).get_attribute("aria-selected") == "true"
     assert len(seen) == 1
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from adk_fluent.debug._run import RecordedRun
-from adk_fluent.debug._show import duration, lanes, rows
+from adk_fluent.debug._show import Row, duration, rows
 
 Data = dict[str, Any]
 
 
 def run(*tape: Data) -> RecordedRun:
     return RecordedRun({"tape": list(tape)})
+
+
+def lanes(run: RecordedRun) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows(run):
+        found.setdefault(row.lane, []).append(row)
+    return found
 
 
 def event(t: float, author: str, **fields: Any) -> Data:
@@ -30,8 +37,8 @@ def test_lanes_are_agents_in_branches_in_the_order_in_which_they_begin() -> None
             event(10, "root", node="count", branch="p.a"),
         )
     )
-    assert [each.name for each in made] == ["b", "a", "p.a/count"]
-    slow, [call, said, tool] = made[0].spans[0], made[1].spans
+    assert list(made) == ["b", "a", "p.a/count"]
+    [slow], [call, said, tool] = made["b"], made["a"]
     assert (slow.kind, slow.status) == ("model", "cancelled")
     assert (call.start_ms, call.end_ms, call.tokens, call.status) == (2, 5, 7, "ok")
     assert (said.kind, said.label, said.start_ms, said.end_ms) == ("event", "a", 6, 6)
@@ -46,7 +53,7 @@ def test_rows_are_in_the_order_in_which_they_began() -> None:
         {"t": 4, "result_of": 0, "result": None},
         event(5, "a"),
     )
-    found = [(lane.name, span.kind, span.within) for lane, span in rows(recorded)]
+    found = [(row.lane, row.kind, row.within) for row in rows(recorded)]
     assert found == [("a", "tool", False), ("inner", "model", True), ("a", "event", False)]
     assert duration(recorded) == 5
     assert (rows(run()), duration(run())) == ([], 0.0)
@@ -73,7 +80,7 @@ def test_spans_stand_in_the_lane_of_their_agent() -> None:
             ],
         }
     )
-    found = {lane.name: [each.label for each in lane.spans] for lane in lanes(recorded)}
+    found = {lane: [each.label for each in made] for lane, made in lanes(recorded).items()}
     assert found == {
         "spans": ["run", "circle"],
         "a": ["of a", "m", "in it"],

@@ -86,7 +86,7 @@ def test_once_records_and_then_replays(pytester: pytest.Pytester) -> None:
 def test_without_a_file_or_with_a_wrong_mark_a_test_fails(pytester: pytest.Pytester) -> None:
     missing = run(pytester)
     missing.assert_outcomes(failed=2, passed=1)
-    missing.stdout.fnmatch_lines(["*RecordingFileError: the recording cannot be read*"])
+    missing.stdout.fnmatch_lines(["*RecordingFileError: the file cannot be read*"])
     wrong = run(pytester, more=", mode='twice'")
     wrong.assert_outcomes(failed=2, passed=1)
     wrong.stdout.fnmatch_lines(["*has no mode 'twice'*"])

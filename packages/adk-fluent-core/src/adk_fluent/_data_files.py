@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, cast
 
@@ -41,6 +42,7 @@ class DataFile:
     Attributes:
         kind: The class of its errors.
         wheel: The distribution that reads it.
+        number_keys: Whether whole numbers may be keys in YAML, which JSON does not have.
         path: The file.
         lines: Paths of values to their lines, counted from 1.
         text: The file as JSON, in which lines are looked for when there is an error.
@@ -48,6 +50,7 @@ class DataFile:
 
     kind: ClassVar[type[DataFileError]] = DataFileError
     wheel: ClassVar[str] = "adk-fluent-core"
+    number_keys: ClassVar[bool] = False
     path: str
     lines: Mapping[At, int] = field(default_factory=dict["At", int])
     text: str = field(default="", repr=False)
@@ -98,7 +101,8 @@ class DataFile:
 
         text, lines = cls.read_text(path), dict[At, int]()
         try:
-            value = _yaml_files.parsed(text, lambda node: _locate(node, (), lines))
+            look = partial(_locate, at=(), lines=lines)
+            value = _yaml_files.parsed(text, look, number_keys=cls.number_keys)
         except (*_yaml_files.FAULTS, RecursionError) as error:
             what, line = _yaml_files.fault(error)
             raise cls.kind(

@@ -33,13 +33,15 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 class _Loader(yaml.SafeLoader):
     """Makes what JSON has, with dates as text, and takes no duplicate keys."""
 
+    keys: frozenset[str] = frozenset({_STR})
+
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node: yaml.MappingNode = cast("Any", super()).compose_mapping_node(anchor)
         seen = set[str]()
         for key, _ in node.value:
             if key.tag == f"{_TAG}merge":
                 continue
-            if key.tag != _STR or key.id != "scalar":
+            if key.tag not in self.keys or key.id != "scalar":
                 shown = repr(key.value) if key.id == "scalar" else f"a {key.id}"
                 _refuse(key, f"a key must be a text: {shown}")
             if key.value in seen:
@@ -91,9 +93,17 @@ def to_yaml_text(data: object) -> str:
     return text
 
 
-def parsed(text: str, look: Callable[[Any], None]) -> Any:
-    """Return the value of a YAML text, after a look at its node; None if it has none."""
+def parsed(text: str, look: Callable[[Any], None], *, number_keys: bool = False) -> Any:
+    """Return the value of a YAML text, after a look at its node; None if it has none.
+
+    Args:
+        text: The text.
+        look: Is given the node.
+        number_keys: Whether whole numbers may be keys.
+    """
     loader: Any = _Loader(text)  # without complete types
+    if number_keys:
+        loader.keys = {_STR, f"{_TAG}int"}
     try:
         node = loader.get_single_node()
         if node is None:

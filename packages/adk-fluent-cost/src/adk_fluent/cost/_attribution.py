@@ -24,14 +24,14 @@ _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 _MOST: Final = 1024
 
 
-class _Asked(NamedTuple):
+class _Alike(NamedTuple):
     """What requests are alike in that have the same prices.
 
     Attributes:
         kind: The class of the model.
         asked: The name of the model that was to be asked.
         model: That of the one that was.
-        served: The model that answered, as it says itself; "" when it does not.
+        served: That of the one that answered.
         tier: The service tier.
         day: Days since 1970.
     """
@@ -41,10 +41,10 @@ class _Asked(NamedTuple):
     model: str
     served: str
     tier: str | None
-    day: int
+    day: float
 
 
-class _Priced(NamedTuple):
+class _Known(NamedTuple):
     """What is known of such requests.
 
     Attributes:
@@ -102,7 +102,7 @@ class CostAttributionMiddleware(requests.OfRequests):
         self._told = () if on_record is None else (on_record,)
         self._clock: Clock = clock_or_system(clock, "cost_attribution")
         self._pending: list[CostRecord] = []
-        self._known: dict[_Asked, _Priced] = {}  # for all runs
+        self._known: dict[_Alike, _Known] = {}  # for all runs
         self._warned: set[str] = set()
 
     def new(self) -> Self:
@@ -141,29 +141,21 @@ class CostAttributionMiddleware(requests.OfRequests):
         if spent is None:
             return
         usage, estimated, served, tier = spent
-        call, asked, model, now = watched.call, watched.asked, watched.model, self._clock.now()
-        day = int(now // _DAY)
-        priced = self._priced(_Asked(call.model.__class__, asked, model, served, tier, day))
+        call, model, now = watched.call, watched.model, self._clock.now()
+        served = served or model
+        alike = _Alike(call.model.__class__, watched.asked, model, served, tier, now // _DAY)
+        provider, price, source = self._known.get(alike) or self._learn(alike)
         books = self._given or watched.books or self.prices
         own = requests.CANDIDATE_PRICES.get()
-        if priced.price is None or books is not self.prices or own is not None:
+        if price is None or books is not self.prices or own is not None:
             at = datetime.fromtimestamp(now, UTC)
             cost, source = requests.quoted(books, model, spent, at, own)
         else:
-            cost, source = priced.price.price(usage, tier), priced.source
+            cost = price.price(usage, tier)
+        branch = getattr(requests.invocation_of(call.ctx), "branch", None) or ""
         record = CostRecord(
-            agent=call.agent,
-            model=model,
-            served=served or model,
-            provider=priced.provider,
-            usage=usage,
-            cost=cost,
-            source=source,
-            estimated=estimated,
-            tier=tier,
-            path=call.path,
-            branch=getattr(requests.invocation_of(call.ctx), "branch", None) or "",
-            at=now,
+            *(call.agent, model, served, provider, source, estimated, tier, call.path, branch),
+            *(usage, cost, now),
         )
         self._pending.append(record)
         self._measure(record)
@@ -173,18 +165,16 @@ class CostAttributionMiddleware(requests.OfRequests):
             except Exception:  # noqa: BLE001  # an answer that is paid for is not lost
                 LOG.warning("the on_record= of cost_attribution has failed", exc_info=True)
 
-    def _priced(self, asked: _Asked) -> _Priced:
-        found = self._known.get(asked)
-        if found is None:
-            name = requests.names_of(asked.model, asked.served)[0]
-            on = datetime.fromtimestamp(asked.day * _DAY, UTC).date()
-            price, source = self.prices.of_day(name, on, asked.tier)
-            kind = asked.kind if asked.model == asked.asked else None
-            found = _Priced(requests.provider_of(kind, asked.model), price, source)
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[asked] = found
-        return found
+    def _learn(self, alike: _Alike) -> _Known:
+        kind, asked, model, served, tier, day = alike
+        name = requests.names_of(model, served)[0]
+        on = datetime.fromtimestamp(day * _DAY, UTC).date()
+        price, source = self.prices.of_day(name, on, tier)
+        provider = requests.provider_of(kind if model == asked else None, model)
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        known = self._known[alike] = _Known(provider, price, source)
+        return known
 
     def _measure(self, record: CostRecord) -> None:
         attributes = {

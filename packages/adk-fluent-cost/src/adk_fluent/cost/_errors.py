@@ -6,7 +6,7 @@ from inspect import isawaitable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent.errors import AdkFluentError, BuildError, RunError, UsageError
+from adk_fluent.errors import AdkFluentError, DataFileError, RunError, UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Clock, ModelCall, SystemClock
 
@@ -26,7 +26,7 @@ class PriceError(UsageError):
     __module__ = "adk_fluent.cost"  # where it is public
 
 
-class PriceFileError(PriceError, BuildError):
+class PriceFileError(PriceError, DataFileError):
     """A file of prices cannot be read, or a row of it is invalid.
 
     Cause: broken YAML, or a field with a value that it cannot have.

@@ -150,16 +150,16 @@ class Watched:
         """Return what the request used; None when nobody was asked or it failed at once."""
         responses, request = self._responses, self.call.request
         said: Any = responses[-1] if responses else self._last
-        if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
-            return None
         served: str = "" if said is None else said.model_version or ""
         if len(responses) == 1:  # as nearly always
             told = responses[0].usage_metadata
             usage = Usage.from_genai(told)
             if usage is not None and (usage.output or usage.total):
-                plain = getattr(request.config, "service_tier", None) is None
-                plain = plain and getattr(told, "traffic_type", None) is None
+                plain = getattr(told, "traffic_type", None) is None
+                plain = plain and getattr(request.config, "service_tier", None) is None
                 return Spent(usage, False, served, None if plain else _tier(request, said))
+        if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
+            return None
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
         if usage is not None and usage.total:

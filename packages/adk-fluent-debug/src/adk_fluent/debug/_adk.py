@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import suppress
-from operator import is_
+from functools import partial
+from itertools import chain, repeat
+from operator import attrgetter, eq, is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_origin
 
 from google.adk.events.event import Event
@@ -21,7 +23,7 @@ from adk_fluent.extend import LOG, json_safe
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from google.adk.models.llm_request import LlmRequest
     from pydantic import BaseModel
@@ -31,13 +33,19 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 _CONTENT: Final = TypeAdapter(types.Content)
+#: What is set of a part that is text alone.
 _TEXT: Final = {"text"}
+_role_of: Final = attrgetter("role")
+_parts_of: Final = attrgetter("parts")
+_set_of: Final = attrgetter("__pydantic_fields_set__")
+_texts_of = cast("Callable[[Any], Iterator[str | None]]", partial(map, attrgetter("text")))
 #: Settings that may be a class, or an alias of some.
 _SCHEMAS: Final = ("response_schema", "response_json_schema")
 #: Deeper than this nothing is plain, which also ends what contains itself.
 _MAX_DEPTH: Final = 60
 _SCALARS: Final = (str, int, float, bool, type(None))
-_FIXED: Final = frozenset(_SCALARS)
+#: Types whose values nobody can change.
+_FIXED: Final = frozenset({*_SCALARS, types.FinishReason, types.TrafficType})
 
 
 def dump_model(value: Any, **options: Any) -> Data:
@@ -77,6 +85,10 @@ class Asked(NamedTuple):
     previous_interaction_id: str | None
 
 
+#: Role and texts of a message.
+Said = tuple[str | None, tuple[str | None, ...]]
+
+
 class KeptConfig(NamedTuple):
     """The settings of a request as JSON, beside the schemas in them that are classes.
 
@@ -92,9 +104,18 @@ class KeptRequest(NamedTuple):
     """A request as it was: of messages that are text alone role and texts, others as JSON."""
 
     model: str | None
-    contents: list[bytes | tuple[str | None, ...]]
+    contents: list[Said | bytes]
     config: KeptConfig | None
     previous_interaction_id: str | None
+
+
+class KeptResponse(NamedTuple):
+    """An answer that is text alone: what stands in it, and in its usage, beside role and texts."""
+
+    kind: type[BaseModel]
+    values: Data
+    said: Said | None
+    usage: tuple[type[BaseModel], Data] | None
 
 
 def keep_request(request: LlmRequest, known: dict[Any, Any]) -> KeptRequest | Data:
@@ -105,23 +126,31 @@ def keep_request(request: LlmRequest, known: dict[Any, Any]) -> KeptRequest | Da
         known: What was kept before, by itself: each request repeats the messages of those before.
     """
     try:
+        contents = request.contents or ()
+        kept: Sequence[Said | bytes] = _said_in(contents) or [*map(_keep_content, contents)]
         return KeptRequest(
             request.model,
-            [_keep_content(each, known) for each in request.contents or ()],
+            [*map(known.setdefault, kept, kept)],
             _keep_config(request.config, known),
-            getattr(request, "previous_interaction_id", None),
+            vars(request).get("previous_interaction_id"),
         )
     except Exception:  # noqa: BLE001  # a live object, half a character: whatever JSON cannot hold
         return dump_request(request)
 
 
-def _keep_content(content: types.Content, known: dict[Any, Any]) -> Any:
-    parts = content.parts or ()
-    texts = [each.text for each in parts if each.__pydantic_fields_set__ == _TEXT]
-    kept: Any = (content.role, *texts)
-    if not texts or len(texts) < len(parts):  # other than text, as seldom
-        kept = _CONTENT.dump_json(_plain(content), exclude_none=True, warnings=False)
-    return known.setdefault(kept, kept)
+def _said_in(contents: Sequence[types.Content]) -> Sequence[Said] | None:
+    """Role and texts of each message, if all are text alone; nothing here is done one by one."""
+    parts: list[Any] = [*map(_parts_of, contents)]
+    if all(parts) and all(map(eq, map(_set_of, chain.from_iterable(parts)), repeat(_TEXT))):
+        texts: Iterator[tuple[str | None, ...]] = map(tuple, map(_texts_of, parts))
+        return [*zip(map(_role_of, contents), texts, strict=True)]
+    return None
+
+
+def _keep_content(content: types.Content) -> Said | bytes:
+    if said := _said_in((content,)):
+        return said[0]
+    return _CONTENT.dump_json(_plain(content), exclude_none=True, warnings=False)
 
 
 def _keep_config(config: Any, known: dict[Any, Any]) -> KeptConfig | None:
@@ -146,7 +175,7 @@ def kept_request(kept: KeptRequest | Data) -> Data:
     model, contents, settings, previous = kept
     try:
         said = [
-            _CONTENT.validate_json(each) if isinstance(each, bytes) else _said(*each)
+            _CONTENT.validate_json(each) if isinstance(each, bytes) else _content(*each)
             for each in contents
         ]
         config = None
@@ -160,12 +189,35 @@ def kept_request(kept: KeptRequest | Data) -> Data:
 
 def _config(kept: KeptConfig) -> BaseModel:
     if isinstance(kept.said, dict):
-        return kept.kind.model_construct(**kept.said)
+        return _made(kept.kind, kept.said)
     return kept.kind.model_validate_json(kept.said).model_copy(update=kept.schemas)
 
 
-def keep_response(response: LlmResponse) -> str:
-    """An answer of a model as it is now, as JSON."""
+def keep_response(response: LlmResponse) -> KeptResponse | str:
+    """An answer of a model as it is now."""
+    content, usage = response.content, response.usage_metadata
+    said = None if content is None else _said_in((content,))
+    if content is None or said:
+        values = {**vars(response), "content": None, "usage_metadata": None}
+        counts = {} if usage is None else vars(usage).copy()
+        if _FIXED.issuperset(map(type, chain(values.values(), counts.values()))):
+            reported = None if usage is None else (type(usage), counts)
+            return KeptResponse(type(response), values, said[0] if said else None, reported)
+    return _json_of(response)
+
+
+def kept_response(kept: KeptResponse | str) -> Data:
+    """An answer that was kept, as data."""
+    if isinstance(kept, KeptResponse):
+        kind, values, said, usage = kept
+        content = None if said is None else _content(*said)
+        reported = None if usage is None else _made(*usage)
+        kept = _json_of(_made(kind, {**values, "content": content, "usage_metadata": reported}))
+    return json.loads(kept)
+
+
+def _json_of(response: Any) -> str:
+    """An answer as JSON."""
     try:
         content = response.content
         if content is not None and (plain := _plain(content)) is not content:
@@ -177,12 +229,14 @@ def keep_response(response: LlmResponse) -> str:
         return json.dumps(json_safe(response))
 
 
-def kept_response(kept: str) -> Data:
-    """An answer that was kept, as data."""
-    return json.loads(kept)
+def _made(kind: type[BaseModel], values: Data) -> BaseModel:
+    """An object with these values, whether its type would take them or not."""
+    made = kind.model_construct()
+    vars(made).update(values)
+    return made
 
 
-def _said(role: str | None, *texts: str | None) -> types.Content:
+def _content(role: str | None, texts: Iterable[str | None]) -> types.Content:
     return types.Content(role=role, parts=[types.Part(text=each) for each in texts])
 
 
@@ -193,7 +247,12 @@ def dump_request(request: LlmRequest | Asked) -> Data:
     asked = Asked(request.model, said, request.config, previous)
     try:
         data = request_data(asked)
-    except Exception:  # noqa: BLE001  # a live object in it: what can be shown has to do
+    except Exception as error:  # noqa: BLE001  # a live object in it: what can be shown has to do
+        LOG.warning(
+            "of a request of model %s the messages and the instruction alone are recorded: %s",
+            request.model,
+            error,
+        )
         config = {"system_instruction": str(getattr(request.config, "system_instruction", ""))}
         data = {"model": request.model, "contents": json_safe(said), "config": config}
     return _told({key: value for key, value in data.items() if value is not None})
@@ -250,7 +309,7 @@ def branch_of(ctx: Any) -> str | None:
 def state_written(ctx: Any) -> Data:
     """What a call has written to state so far."""
     actions = getattr(ctx, "actions", None) or getattr(ctx, "_event_actions", None)
-    return {} if actions is None else json_safe(actions.state_delta)
+    return json_safe(actions.state_delta) if actions and actions.state_delta else {}
 
 
 # --- what tools do -------------------------------------------------------------------------------

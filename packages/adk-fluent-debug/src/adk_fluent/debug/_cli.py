@@ -1,24 +1,26 @@
-"""``adk-fluent replay``, ``record``, ``show``, ``diff`` and ``html``."""
+"""The commands of recordings, and of time travel in a database of sessions."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
-from adk_fluent.cli import FINDINGS, OK, Given, load, note, require_credentials, state_option
+from adk_fluent.cli import FINDINGS, OK, load, note, session_service, state_option
 from adk_fluent.debug._diff import counted, diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._replaying import replay as replay_recording
 from adk_fluent.debug._show import data_of, json_of, text_of
-from adk_fluent.extend import run_sync
+from adk_fluent.debug._time_travel import TimeTravel
+from adk_fluent.extend import json_safe, run_sync
+from adk_fluent.ir import ExecutionConfig
 
 if TYPE_CHECKING:
-    from adk_fluent.protocol import RunResult
+    from collections.abc import Callable
 
 _FILE = click.Path(path_type=Path)
 _LINES = ".jsonl"
@@ -28,8 +30,9 @@ _UNIFIED = click.option(
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 
 
-def _say(text: str, data: Any, *, as_json: bool) -> None:
+def _end(ctx: click.Context, text: str, data: Any, *, as_json: bool, ok: bool) -> None:
     click.echo(json.dumps(data) if as_json else text)
+    ctx.exit(OK if ok else FINDINGS)
 
 
 @click.command()
@@ -67,8 +70,7 @@ def replay(
         report = replay_recording(load(target), recording, on_mismatch=on_mismatch, tools=tools)
     except (ReplayMismatchError, PipelineMismatchError) as error:
         data: Any = {"ok": False, "error": error.what, "found": error.found}
-        _say(str(error), data, as_json=as_json)
-        ctx.exit(FINDINGS)
+        return _end(ctx, str(error), data, as_json=as_json, ok=False)
     data = {
         "ok": report.ok,
         "events": len(report.events),
@@ -78,69 +80,51 @@ def replay(
     }
     text = f"{counted(len(recording.runs), 'run')} replayed: {report.summary}"
     more = f"\n{report.diff.unified()}" if unified and report.diff else ""
-    _say(text + more, data, as_json=as_json)
-    ctx.exit(OK if report.ok else FINDINGS)
+    return _end(ctx, text + more, data, as_json=as_json, ok=report.ok)
 
 
-@click.command()
-@click.argument("target")
-@click.argument("message")
+def _run_command(ctx: click.Context) -> click.Command:
+    """``adk-fluent run``."""
+    found = cast("click.Group", ctx.find_root().command).get_command(ctx, "run")
+    assert found is not None  # noqa: S101  # core has it
+    return found
+
+
+class _Record(click.Command):
+    """A command that takes all that ``adk-fluent run`` takes, too."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        own = super().get_params(ctx)
+        names = {each.name for each in own}
+        return [
+            *(each for each in _run_command(ctx).get_params(ctx) if each.name not in names),
+            *own,
+        ]
+
+
+@click.command(cls=_Record)
 @click.option("-o", "--output", type=_FILE, required=True, help="The file to write.")
-@state_option
-@click.option(
-    "--answer",
-    "answers",
-    metavar="[NAME=]VALUE",
-    multiple=True,
-    help="Answer the question of that name or id, or else the next one: yes, no, JSON or text. "
-    "May be repeated.",
-)
 @click.option("--without-content", is_flag=True, help="Record no prompts, answers and arguments.")
 @click.option("--spans", is_flag=True, help="Record OpenTelemetry's spans, too.")
 @click.pass_context
-def record(  # noqa: PLR0917  # click calls it by name
-    ctx: click.Context,
-    target: str,
-    message: str,
-    output: Path,
-    state: dict[str, Any],
-    answers: tuple[str, ...],
-    *,
-    without_content: bool,
-    spans: bool,
+def record(
+    ctx: click.Context, output: Path, *, without_content: bool, spans: bool, **options: Any
 ) -> None:
-    """Run pipeline TARGET with MESSAGE, print its answer, and record the run.
+    """Run a pipeline as adk-fluent run does, and record it.
 
-    A FILE that ends with .jsonl is written while the run goes on. Exits with 1 if a question is
-    left open.
+    TARGET is module:attribute or path.py:attribute. A FILE that ends with .jsonl is written while
+    the run goes on. Exits with 1 if a question is left open.
     """
-    pipeline = load(target)
-    require_credentials(pipeline.to_ir())
     stream = output if output.suffix == _LINES else None
     recorder = Recorder(capture_content=not without_content, stream=stream, spans=spans)
     try:
         with recorder:
-            result = run_sync("record", lambda: _run(pipeline, message, state, Given(answers)))
-        for each in result.pending:
-            name = each.name or each.id
-            note(f"it waits for an answer to {name}: {each.message}; give --answer {name}=...")
+            ctx.invoke(_run_command(ctx), **options)
     finally:
         if recorder.recording.runs:  # a run that failed is what one wants to look at
             if stream is None:
                 recorder.save(output)
             note(f"{recorder.recording!r} in {output}")
-    if result.pending:
-        ctx.exit(FINDINGS)
-
-
-async def _run(pipeline: Any, message: str, state: dict[str, Any], given: Given) -> RunResult:
-    result: RunResult = await pipeline.run(message, state=state)
-    click.echo(result.text)
-    while answers := given(result.pending):
-        result = await pipeline.resume(*answers, session_id=result.session_id)
-        if result.text:
-            click.echo(result.text)
-    return result
 
 
 @click.command()
@@ -160,7 +144,7 @@ def show(file: Path, state_at: int | None, *, full: bool, as_json: bool) -> None
         click.echo(json_of(data_of(recording)) if as_json else text_of(recording, full=full))
 
 
-@click.command("diff")
+@click.command()
 @click.argument("before", type=_FILE)
 @click.argument("after", type=_FILE)
 @_UNIFIED
@@ -172,11 +156,11 @@ def diff(ctx: click.Context, before: Path, after: Path, *, unified: bool, as_jso
     lanes = {lane: str(each) for lane, each in found.by_lane.items()}
     first = None if found.first is None else str(found.first)
     data = {"ok": not found, "events": found.counts, "difference": first, "lanes": lanes}
-    _say(found.unified() if unified and found else found.summary, data, as_json=as_json)
-    ctx.exit(FINDINGS if found else OK)
+    text = found.unified() if unified and found else found.summary
+    _end(ctx, text, data, as_json=as_json, ok=not found)
 
 
-@click.command("html")
+@click.command()
 @click.argument("file", type=_FILE)
 @click.option("--against", type=_FILE, help="A recording to show beside it.")
 @click.option("-o", "--output", type=_FILE, required=True, help="The file to write.")
@@ -188,3 +172,72 @@ def html(file: Path, against: Path | None, output: Path) -> None:
     other = None if against is None else Recording.load(against)
     Recording.load(file).to_html(output, against=other)
     note(f"written to {output}")
+
+
+# --- time travel ---------------------------------------------------------------------------------
+
+
+class _Wanted(NamedTuple):
+    """A session that is looked at, as `TimeTravel` takes one."""
+
+    session_id: str
+    user_id: str
+    app_name: str
+
+
+def _place(_: click.Context, __: click.Parameter, value: str) -> int | str:
+    """An index or an id of an event."""
+    return int(value) if value.lstrip("-").isdecimal() else value
+
+
+def _session_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option(
+            *("--app", "app_name"),
+            default=ExecutionConfig().app_name,
+            show_default=True,
+            help="The app it belongs to.",
+        ),
+        click.option("--user", "user_id", default="user", show_default=True, help="Whose it is."),
+        click.option(
+            "--at",
+            default="-1",
+            show_default=True,
+            metavar="EVENT",
+            callback=_place,
+            help="The event: its index in the session, from the end where negative, or its id.",
+        ),
+        click.argument("session_id", metavar="SESSION"),
+        click.argument("database", type=click.Path(path_type=Path, exists=True, dir_okay=False)),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_session_options
+def state(database: Path, at: int | str, **session: str) -> None:
+    """Print the state of SESSION in DATABASE after an event, as JSON.
+
+    DATABASE is the SQLite file of --session-db. Nothing is executed or changed.
+    """
+    travel, wanted = TimeTravel(session_service(database)), cast("Any", _Wanted(**session))
+    click.echo(json_of(json_safe(run_sync("state", lambda: travel.state_at(wanted, at)))))
+
+
+@click.command()
+@_session_options
+@state_option
+@click.option("--id", "new_id", help="The id of the new session.")
+def fork(
+    database: Path, at: int | str, state: dict[str, Any], new_id: str | None, **session: str
+) -> None:
+    """Make a session that holds the events of SESSION up to one of them, and print its id.
+
+    DATABASE is the SQLite file of --session-db. Nothing is executed, and SESSION stays as it is;
+    adk-fluent run --session ID goes on in the new one, and executes what comes then.
+    """
+    travel, wanted = TimeTravel(session_service(database)), cast("Any", _Wanted(**session))
+    made = run_sync("fork", lambda: travel.fork(wanted, at, state or None, session_id=new_id))
+    click.echo(made.id)
+    note(f"{len(made.events)} events are kept; to go on: --session {made.id}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent.debug._redaction import REDACTED
@@ -55,10 +56,12 @@ def first_difference(
     while todo:
         place = todo.pop()
         path, was, has = place
-        if isinstance(was, dict) and isinstance(has, dict):
-            todo += reversed(_rows(path, cast("dict[str, Any]", was), cast("dict[str, Any]", has)))
-        elif isinstance(was, list) and isinstance(has, list):
-            todo += reversed(_items(path, cast("list[Any]", was), cast("list[Any]", has)))
+        if type(was) is type(has) and isinstance(was, dict | list):
+            before, after = _parts(was), _parts(has)
+            todo += [
+                Difference(path + key, before.get(key, Missing), after.get(key, Missing))
+                for key in reversed(before | after)
+            ]
         elif empty_is_missing and _is_empty(was) and _is_empty(has):
             continue
         elif not _fits(was, has):
@@ -83,16 +86,11 @@ class Missing:
     """Stands for what is not there."""
 
 
-def _rows(path: str, was: dict[str, Any], has: dict[str, Any]) -> list[Difference]:
-    keys = [*was, *(key for key in has if key not in was)]
-    return [
-        Difference(f"{path}.{key}", was.get(key, Missing), has.get(key, Missing)) for key in keys
-    ]
-
-
-def _items(path: str, was: list[Any], has: list[Any]) -> list[Difference]:
-    pairs = zip_longest(was, has, fillvalue=Missing)
-    return [Difference(f"{path}[{at}]", *pair) for at, pair in enumerate(pairs)]
+def _parts(value: Any) -> Data:
+    """What is in a mapping or list, by the last step of its path."""
+    if isinstance(value, dict):
+        return {f".{key}": each for key, each in cast("Data", value).items()}
+    return {f"[{at}]": each for at, each in enumerate(value)}
 
 
 def _is_empty(value: Any) -> bool:
@@ -105,22 +103,11 @@ def _fits(was: Any, has: Any) -> bool:
         return isinstance(was, bool) is isinstance(has, bool)
     if was == REDACTED:
         return has is not Missing
-    is_text = isinstance(was, str) and isinstance(has, str)
-    return is_text and REDACTED in was and _matches(was.split(REDACTED), has)
-
-
-def _matches(pieces: list[str], text: str) -> bool:
-    """Whether a text is these pieces with anything between them."""
-    first, *middle, last = pieces
-    if not (text.startswith(first) and text[len(first) :].endswith(last)):
+    if not (isinstance(was, str) and isinstance(has, str) and REDACTED in was):
         return False
-    at, end = len(first), len(text) - len(last)
-    for each in middle:
-        at = text.find(each, at, end)
-        if at < 0:
-            return False
-        at += len(each)
-    return True
+    # anything may stand between the pieces, which are no patterns
+    pieces = (re.sub(r"([*?[])", r"[\1]", each) for each in was.split(REDACTED))
+    return fnmatchcase(has, "*".join(pieces))
 
 
 _TEMPORARY: Final = "temp:"
@@ -138,7 +125,7 @@ class EventChange:
 
     Attributes:
         index: Which event it is, of all or of its lane, from 0.
-        lane: Who made it: the branch, if there is one, and the author.
+        lane: Who made it: the branch, if there is one, and the agent or other step.
         path: Where in the event, as ``.content``; empty if there is no event in one of the runs.
         before: What the first run has there; None if nothing.
         after: What the second run has there; None if nothing.
@@ -168,7 +155,7 @@ class EventDiff:
 
     Attributes:
         first: The first event that differs, in the order of the runs; None if none does.
-        by_lane: For each branch and author whose events differ, the first that does. A run whose
+        by_lane: For each branch and step whose events differ, the first that does. A run whose
             events came in another order has a `first` and nothing here.
         counts: How many events the runs have.
     """
@@ -339,9 +326,15 @@ def _first_change(first: Sequence[AgentEvent], second: Sequence[AgentEvent]) -> 
     )
 
 
+def lane_name(agent: str, branch: str) -> str:
+    """What a lane is called: by the agent, or other step, and by the branch if that tells more."""
+    inside = branch.rpartition(".")[2] == agent
+    return f"{branch}/{agent}" if branch and not inside else agent
+
+
 def lane_of(event: AgentEvent) -> str:
-    """Who made an event: the branch, if there is one, and the author."""
-    return f"{event.branch}/{event.author}" if event.branch else event.author
+    """The lane of an event: its branch, if there is one, and the step that made it."""
+    return lane_name(event.node or event.author, event.branch or "")
 
 
 def _lines(events: Sequence[AgentEvent]) -> tuple[str, ...]:

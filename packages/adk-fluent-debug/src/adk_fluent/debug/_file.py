@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adk_fluent.debug._redaction import Redaction
+    from adk_fluent.extend import DataFile
 
 Data = dict[str, Any]
 
@@ -65,35 +66,34 @@ _EVENT: Final[Shape] = {
     "error?": {"code!": str, "message": str},
     "usage?": dict,
 }
-#: What an entry of a tape may be, by the key that only it has; and what else must stand in it.
-_KINDS: Final[dict[str, Data]] = {
-    "event": {"event": _EVENT},
-    "model_call": {"model_call": int, "agent!": str},
-    "chunk_of": {"chunk_of": int, "response!": _ANSWER},
-    "reply_of": {"reply_of": int},
-    "tool_call": {"tool_call": int, "agent!": str, "tool!": str},
-    "result_of": {"result_of": int},
-    "remote_call": {"remote_call": int, "agent!": str},
-    "handed_in": {"handed_in": str, "node!": str},
-    "branch_end": {"branch_end": str, "node!": str},
-    "expired": {"expired": str, "node!": str},
-}
-_ENTRY: Final[Data] = {
+_CALLS: Final = ("model_call", "chunk_of", "reply_of", "tool_call", "result_of", "remote_call")
+_TURNS: Final = ("handed_in", "branch_end", "expired")
+_ENTRY: Final[Shape] = {
     "t": Time,
-    "branch?": str,
+    "event": _EVENT,
+    **dict.fromkeys(_CALLS, int),
+    **dict.fromkeys((*_TURNS, "agent", "tool", "node", "model", "branch?"), str),
     "within": int,
-    "model": str,
     "request": {"contents": [_CONTENT], "config": dict},
+    "response": _ANSWER,
     "responses": [_ANSWER],
     "args": dict,
     "effects": {"state_delta": dict},
     "error": _ERROR,
 }
+#: What tells of which kind an entry is, and what must stand beside that.
+_KINDS: Final = {
+    **dict.fromkeys(("event", *_CALLS), ()),
+    **dict.fromkeys(("model_call", "remote_call"), ("agent",)),
+    "tool_call": ("agent", "tool"),
+    "chunk_of": ("response",),
+    **dict.fromkeys(_TURNS, ("node",)),
+}
 _FILE: Final[Shape] = {
     "metadata!": {"recorded_at": str, "versions": dict, "capture_content": bool},
     "runs!": [
         {
-            "tape!": [dict],
+            "tape!": [_ENTRY],
             "status": str,
             "session_id": str,
             "state?": dict,
@@ -131,29 +131,21 @@ def _schema(shape: Shape) -> Any:
 
 
 @cache
-def _validator(kind: str) -> Any:
-    """What checks an entry of a kind, or else a whole file."""
+def _validator() -> Any:
     from pydantic_core import SchemaValidator  # noqa: PLC0415  # the same
 
-    return SchemaValidator(_schema(_ENTRY | _KINDS[kind] if kind else _FILE))
+    return SchemaValidator(_schema(_FILE))
 
 
-def _check(value: Any, kind: str, path: str, here: str = "") -> None:
-    from pydantic_core import ValidationError  # noqa: PLC0415  # the same
+@cache
+def data_file() -> type[DataFile]:
+    """What reads and writes files of recordings."""
+    from adk_fluent.extend import DataFile  # noqa: PLC0415  # slow to import
 
-    try:
-        _validator(kind).validate_python(value)
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        steps = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault["loc"])
-        place = "".join(steps)
-        field = f"{here}{place}".lstrip(".")
-        raise RecordingFileError(
-            f"{field.rpartition('.')[2]!r} does not fit: {fault['msg']}",
-            path=path,
-            field=field,
-            found=describe(fault["input"]),
-        ) from error
+    class RecordingFile(DataFile):
+        kind = RecordingFileError
+
+    return RecordingFile
 
 
 def write(file: Path, text: str) -> None:
@@ -162,13 +154,8 @@ def write(file: Path, text: str) -> None:
     Raises:
         RecordingFileError: It cannot be written.
     """
-    from adk_fluent.extend import DataFile  # noqa: PLC0415  # slow to import
-
-    class RecordingFile(DataFile):
-        kind = RecordingFileError
-
     # half a character stands in JSON as it stands behind a backslash
-    RecordingFile.write(file, [text.encode("utf-8", "backslashreplace").decode()])
+    data_file().write(file, [text.encode("utf-8", "backslashreplace").decode()])
 
 
 def checksum(body: Mapping[str, Any]) -> str:
@@ -179,68 +166,83 @@ def checksum(body: Mapping[str, Any]) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def decoded(data: bytes) -> str:
-    """The text of a file, which may be cut off in the middle of a character.
+def read(file: Path) -> str:
+    """Read a file, which may be cut off in the middle of a character.
 
     Raises:
-        UnicodeDecodeError: It is not UTF-8.
+        RecordingFileError: It cannot be read, or is not UTF-8.
     """
+    text = data_file().read_text(file, errors="surrogateescape")
     try:
-        return data.decode("utf-8-sig")  # editors put a mark before it
-    except UnicodeDecodeError as error:
-        if error.reason != "unexpected end of data":
-            raise
-        return data[: error.start].decode("utf-8-sig")
+        text[:-3].encode()  # what is left of a character
+    except UnicodeEncodeError as error:
+        raise RecordingFileError("the file is not UTF-8", path=str(file)) from error
+    return text
 
 
-def is_cut_off(text: str, error: Exception) -> bool:
-    """Whether an error about JSON is that it ends too early."""
-    at = getattr(error, "pos", None)
-    return at is not None and not text[at:].strip()
+def parsed(text: str, path: str) -> Data:
+    """What a file holds, all of which has the shape that it should have.
+
+    Raises:
+        RecordingFileError: It is no recording, or of a newer version.
+    """
+    if is_stream(text):
+        file = data_file()(path)
+        data = _unstreamed(text, file)
+    else:
+        file = data_file()(path, text=text)
+        data = file.parse_json(text)
+    check(data, file)
+    return data
 
 
-def check(data: Any, path: str) -> None:
+def check(data: Any, file: DataFile | str) -> None:
     """Refuse what is no recording, before anything of it is used.
+
+    Args:
+        data: What a file holds.
+        file: The file, or its path.
 
     Raises:
         RecordingFileError: It is none, or of a newer version.
     """
+    from pydantic_core import ValidationError  # noqa: PLC0415  # slow to import
+
+    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # the same
+
+    source = data_file()(file) if isinstance(file, str) else file
     if not isinstance(data, dict) or cast("Data", data).get("format") != FORMAT:
-        raise RecordingFileError(
-            "this is no recording",
-            path=path,
-            found=describe(data),
-            help="take a file that Recorder.save(...) has written",
-        )
+        how = "take a file that Recorder.save(...) has written"
+        raise source.error((), "this is no recording", found=describe(data), help=how)
     version = cast("Data", data).get("version")
     if version != VERSION:
         newer = isinstance(version, int) and version > VERSION
-        raise RecordingFileError(
+        raise source.error(
+            ("version",),
             f"this recording has version {version!r}, and this is made for version {VERSION}",
-            path=path,
-            field="version",
             help="pip install --upgrade adk-fluent-debug" if newer else "record again",
         )
-    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
-
-    _check(data, "", path)
+    try:
+        _validator().validate_python(data)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        at, found = fault["loc"], describe(fault["input"])
+        raise source.error(at, f"{at[-1]!r} does not fit: {fault['msg']}", found=found) from error
     for number, run in enumerate(cast("Data", data)["runs"]):
-        for at, entry in enumerate(run["tape"]):
-            here = f"runs[{number}].tape[{at}]"
+        for index, entry in enumerate(run["tape"]):
+            here = ("runs", number, "tape", index)
             kind = next((each for each in _KINDS if each in entry), None)
             if kind is None:
-                found = f"keys {', '.join(entry)}"
-                raise RecordingFileError(
-                    "this is no entry of a tape", path=path, field=here, found=found
-                )
-            _check(entry, kind, path, here)
+                keys = f"keys {', '.join(entry)}"
+                raise source.error(here, "this is no entry of a tape", found=keys)
+            if missing := [each for each in _KINDS[kind] if each not in entry]:
+                raise source.error((*here, missing[0]), f"{missing[0]!r} is missing")
             try:
                 if kind == "event":
                     AgentEvent.from_dict(entry["event"])
             except TypeError as error:
-                raise RecordingFileError(
-                    "this is no event", path=path, field=f"{here}.event", found=str(error)
-                ) from error
+                at, what = (*here, "event"), "this is no event"
+                raise source.error(at, what, found=str(error)) from error
 
 
 # --- files of lines ------------------------------------------------------------------------------
@@ -252,7 +254,7 @@ def is_stream(text: str) -> bool:
     return first.startswith(f'{{"format":"{FORMAT}"') and '"lines":true' in first
 
 
-def unstreamed(text: str, path: str) -> Data:
+def _unstreamed(text: str, file: DataFile) -> Data:
     """A recording of lines in the form of one that was saved.
 
     The last line may be cut off: what wrote it was killed. A run that did not end has no status.
@@ -261,19 +263,19 @@ def unstreamed(text: str, path: str) -> Data:
         RecordingFileError: Another line is none of a recording.
     """
     head, *lines = text.split("\n")
-    made: Data = json.loads(head)
+    made: Data = file.parse_json(head)
     del made["lines"]
     runs: list[Data] = []
     whole = lines[:-1]  # what follows the last end of a line was cut off
     for number, line in enumerate(whole, start=2):
         try:
-            _read(runs, json.loads(line))
+            _read(runs, file.parse_json(line, number))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise RecordingFileError(
-                "this is no line of a recording", path=path, line=number
+                "this is no line of a recording", path=file.path, line=number
             ) from error
     if lines and lines[-1]:
-        log_warning("%s was cut off in its last line, which is left out", path)
+        log_warning("%s was cut off in its last line, which is left out", file.path)
     return {**made, "runs": runs}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug import _file
 from adk_fluent.debug._diff import counted
-from adk_fluent.debug._errors import RecordingFileError, log_warning
+from adk_fluent.debug._errors import log_warning
 from adk_fluent.debug._run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
@@ -153,14 +153,7 @@ class Recording:
             RecordingFileError: It cannot be read, is no recording, or of a newer version.
         """
         file = _path(path)
-        try:
-            text = _file.decoded(file.read_bytes())
-        except (OSError, UnicodeDecodeError) as error:
-            found = getattr(error, "strerror", None) or "it is not UTF-8"
-            raise RecordingFileError(
-                "the recording cannot be read", path=str(file), found=found
-            ) from error
-        made = cls.from_json(text, str(file))
+        made = cls.from_json(_file.read(file), str(file))
         made.path = file
         return made
 
@@ -175,19 +168,7 @@ class Recording:
         Raises:
             RecordingFileError: It is no recording, or of a newer version.
         """
-        try:
-            data: Any = _file.unstreamed(text, path) if _file.is_stream(text) else json.loads(text)
-        except RecordingFileError:
-            raise
-        except (ValueError, RecursionError) as error:
-            whole = "it ends too early" if _file.is_cut_off(text, error) else str(error)
-            raise RecordingFileError(
-                "this is no recording: it is not JSON",
-                path=path,
-                found=whole,
-                help="take a file that Recorder.save(...) has written",
-            ) from error
-        _file.check(data, path)
+        data = _file.parsed(text, path)
         made = cls([RecordedRun(each) for each in data["runs"]], data["metadata"])
         body = {key: value for key, value in data.items() if key != "checksum"}
         made.edited = not _file.is_stream(text) and data.get("checksum") != _file.checksum(body)

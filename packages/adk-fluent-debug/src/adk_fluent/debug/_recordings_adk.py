@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from google.adk.cli.plugins import recordings_schema as schema
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
-from google.adk.utils.yaml_utils import load_yaml_file
 from google.genai import types
 from pydantic import ValidationError
 
 from adk_fluent.debug._adk import dump_model, dump_request
 from adk_fluent.debug._diff import counted
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._file import FORMAT, VERSION, check, write
+from adk_fluent.debug._file import FORMAT, VERSION, check, data_file, write
 from adk_fluent.extend import LOG, to_yaml_text
 
 if TYPE_CHECKING:
@@ -102,26 +101,18 @@ def load(file: Path) -> list[Data]:
     Raises:
         RecordingFileError: It cannot be read, or is none.
     """
+    source, data = data_file().read_yaml(file)
     try:
-        data: Any = load_yaml_file(file)
         runs = _runs(data["recordings"] if data else [])  # what is empty ADK leaves out
         check({"format": FORMAT, "version": VERSION, "metadata": {}, "runs": runs}, str(file))
-        return runs
-    except RecordingFileError as error:
-        raise RecordingFileError(
-            "this is no recording of ADK's", path=str(file), found=error.what
-        ) from error
-    except OSError as error:
-        raise RecordingFileError(
-            "the recording cannot be read", path=str(file), found=error.strerror or "no such file"
-        ) from error
-    except Exception as error:  # of YAML, pydantic, and what is missing or of another type
-        raise RecordingFileError(
+    except Exception as error:  # of pydantic, and what is missing or of another type
+        raise source.error(
+            (),
             "this is no recording of ADK's",
-            path=str(file),
             found=f"{type(error).__name__}: {error!s:.160}",
             help="take a generated-recordings.yaml of `adk conformance record`",
         ) from error
+    return runs
 
 
 def _runs(rows: list[Data]) -> list[Data]:

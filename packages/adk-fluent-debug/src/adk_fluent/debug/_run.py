@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adk_fluent.debug._errors import PipelineMismatchError
@@ -334,11 +335,10 @@ def called(call: Interaction) -> str:
 def _usage(responses: list[Data]) -> Usage | None:
     """Tokens of a call: the last count is that of all."""
     found = (each["usage_metadata"] for each in reversed(responses) if each.get("usage_metadata"))
-    counts: Data | None = next(found, None)
-    names = ("prompt", "cached_content", "candidates", "thoughts", "tool_use_prompt")
-    if counts is None:
+    if (said := next(found, None)) is None:
         return None
-    return Usage(*(counts.get(f"{name}_token_count") or 0 for name in names))
+    counts = {name: each for name, each in said.items() if isinstance(each, int)}
+    return Usage.from_genai(SimpleNamespace(**counts))
 
 
 def pipeline_data(root: Node) -> Data:
@@ -370,16 +370,14 @@ def check_pipeline(recorded: Data | None, now: Data) -> None:
 
 def _changed(was: list[list[str]], has: list[list[str]]) -> str:
     """Which node has changed; of those nested in each other, the innermost."""
-    before = {name: (kind, digest) for name, kind, digest in was}
-    after = {name: (kind, digest) for name, kind, digest in has}
-    gone = [name for name in before if name not in after]
-    new = [name for name in after if name not in before]
-    if gone or new:
-        parts = [f"{name!r} is gone" for name in gone] + [f"{name!r} is new" for name in new]
+    before, after = ({name: rest for name, *rest in nodes} for nodes in (was, has))
+    parts = [f"{name!r} is gone" for name in before if name not in after]
+    parts += [f"{name!r} is new" for name in after if name not in before]
+    if parts:
         return "; ".join(parts)
     changed = [name for name in after if before[name] != after[name]]
     if not changed:
         return "the same nodes in another order"
     name = changed[-1]
-    kinds = "" if before[name][0] == after[name][0] else f" from {before[name][0]}"
-    return f"{after[name][0]} {name!r} has changed{kinds}"
+    old, new = before[name][0], after[name][0]
+    return f"{new} {name!r} has changed{'' if old == new else f' from {old}'}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
+from operator import attrgetter
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from adk_fluent import protocol as p
@@ -71,6 +72,17 @@ _WITHIN: Final[ContextVar[tuple[Keeper, int] | None]] = ContextVar(
 _REQUEST: Final[ContextVar[tuple[RunRecorder, Data] | None]] = ContextVar(
     "adk_fluent_debug_call", default=None
 )
+#: What of an event others may change within, if there is any.
+_NESTED: Final = attrgetter("tool_calls", "tool_responses", "pending", "custom_metadata")
+#: What of it is one value.
+_FLAT: Final = (
+    *("author", "content", "transfer_to", "escalate", "is_final", "is_partial", "end_of_agent"),
+    *("agent_state", "timestamp", "id", "invocation_id", "branch", "path", "node", "attempt"),
+    *("discarded", "usage", "error", "output"),
+)
+_VALUES: Final = attrgetter(*_FLAT)
+#: Types whose values nobody can change.
+_FIXED: Final = frozenset({str, int, float, bool, type(None)})
 #: Events that say nothing but where a run stands.
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
@@ -137,10 +149,7 @@ class RunRecorder(p.Middleware):
             return
         if self._head is None:
             self._begin(ctx)
-        data = event.to_dict()
-        if "state_delta" in data:
-            data["state_delta"] = _state(event.state_delta)
-        self._add(_as_it_is, {"event": data})
+        self._add(_event, _keep_event(event))
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
@@ -155,7 +164,7 @@ class RunRecorder(p.Middleware):
         self._add(_as_it_is, {"expired": path, "node": node})
 
     def _begin(self, ctx: Any, *, resumed: bool = False) -> None:
-        self._began = time.perf_counter()
+        self._began = perf_counter()
         session = ctx.session
         self.session_id = session.id
         self._head = {"session_id": session.id, "app_name": session.app_name}
@@ -177,12 +186,11 @@ class RunRecorder(p.Middleware):
             self._recorder.went_on(self)
 
     def _add(self, make: Callable[..., Data], *what: Any) -> None:
-        note = Note(time.perf_counter(), _WITHIN.get(), make, what)
         if not self._captures:  # so that nothing of what was said is held
-            note = note._replace(make=_as_it_is, what=(bare_entry(make(*what)),))
-        self.tape.append(note)
+            make, what = _as_it_is, (bare_entry(make(*what)),)
+        self.tape.append(Note(perf_counter(), _WITHIN.get(), make, what))
         if self._streams:
-            self._recorder.went_on(self, self._entry(note))
+            self._recorder.went_on(self, self._entry(self.tape[-1]))
 
     def _number(self) -> int:
         self._count += 1
@@ -229,7 +237,7 @@ class RunRecorder(p.Middleware):
 
             heard = replace(call, sink=p.Sink(forward, call.emitted))
         before = _adk.state_written(call.ctx)
-        kept: list[str] | None = None
+        kept: list[_adk.KeptResponse | str] | None = None
         try:
             reply = await next(heard)
             end.update(_is_late())
@@ -332,6 +340,36 @@ def _as_it_is(entry: Data) -> Data:
     return entry
 
 
+def _keep_event(event: p.AgentEvent) -> tuple[tuple[Any, ...], tuple[Data, ...]] | Data:
+    """An event as it is now: its values, if none of them can be changed within, or its data."""
+    state, artifacts, metadata = event.state_delta, event.artifact_delta, event.metadata
+    if any(_NESTED(event)) or not _FIXED.issuperset(
+        map(type, (event.agent_state, event.output, *state.values(), *metadata.values()))
+    ):
+        return _event_data(event)
+    return _VALUES(event), (state.copy(), artifacts.copy(), metadata.copy())
+
+
+def _event(kept: tuple[tuple[Any, ...], tuple[Data, ...]] | Data) -> Data:
+    if isinstance(kept, dict):
+        return {"event": kept}
+    values, (state, artifacts, metadata) = kept
+    event = p.AgentEvent(
+        **dict(zip(_FLAT, values, strict=True)),
+        state_delta=state,
+        artifact_delta=artifacts,
+        metadata=metadata,
+    )
+    return {"event": _event_data(event)}
+
+
+def _event_data(event: p.AgentEvent) -> Data:
+    data = event.to_dict()
+    if "state_delta" in data:
+        data["state_delta"] = _state(event.state_delta)
+    return data
+
+
 def _model_call(  # noqa: PLR0917  # it is called with what was noted
     number: int,
     agent: str,
@@ -344,11 +382,11 @@ def _model_call(  # noqa: PLR0917  # it is called with what was noted
     return {**made, "stream": stream, "request": _adk.kept_request(kept)}
 
 
-def _fragment(number: int, late: Data, kept: str) -> Data:
+def _fragment(number: int, late: Data, kept: _adk.KeptResponse | str) -> Data:
     return {"chunk_of": number, **late, "response": _adk.kept_response(kept)}
 
 
-def _reply(number: int, end: Data, kept: list[str] | None) -> Data:
+def _reply(number: int, end: Data, kept: list[_adk.KeptResponse | str] | None) -> Data:
     said = {} if kept is None else {"responses": [_adk.kept_response(each) for each in kept]}
     return {"reply_of": number, **said, **end}
 

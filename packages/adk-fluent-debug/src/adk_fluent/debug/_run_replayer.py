@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -15,7 +16,7 @@ from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redaction
@@ -149,104 +150,105 @@ class RunReplayer(p.Middleware):
         return await (next(call) if _LIVE.get() is self else self._answer(call, next))
 
     async def _answer(self, call: p.ModelCall, next: p.NextModel) -> p.ModelReply:
-        asked = self._clean(_adk.dump_request(call.request))
-        tape = self._taken()
-        try:
-            taped = tape.find(call.agent, _adk.branch_of(call.ctx), asked)
-        except ReplayMismatchError as error:
-            await _let_others(tape, call.ctx, error)
-            if self._heed(error) == "skip":
-                return p.ModelReply([_adk.empty_response()])
-            return await next(call)
-        await self._fragments(tape, taped, call.emit if call.stream else None, _adk.load_response)
-        end = await self._ending(tape, taped)
+        taped = await self._find(call, _adk.dump_request(call.request))
+        if isinstance(taped, str):
+            skipped = taped == "skip"
+            return p.ModelReply([_adk.empty_response()]) if skipped else await next(call)
+        end = await self._play(taped, _adk.load_response, call.emit if call.stream else None)
         _adk.apply_effects(call.ctx, end.get("effects", {}))
         said = p.ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
         return ask_in_place_again(call, said)
 
     async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Answer as the agent elsewhere did."""
-        tape = self._taken()
-        try:
-            asked = self._clean(call.asked)
-            taped = tape.find(call.agent, _adk.branch_of(call.ctx), asked, kind="remote call")
-        except ReplayMismatchError as error:
-            await _let_others(tape, call.ctx, error)
-            if self._heed(error) == "skip":
-                return p.RemoteReply([_adk.empty_event(call)])
-            return await next(call)
+        taped = await self._find(call, call.asked)
+        if isinstance(taped, str):
+            skipped = taped == "skip"
+            return p.RemoteReply([_adk.empty_event(call)]) if skipped else await next(call)
         load = partial(_adk.load_event, ctx=call.ctx)
-        await self._fragments(tape, taped, call.emit, load)
-        end = await self._ending(tape, taped)
+        end = await self._play(taped, load, call.emit)
         return p.RemoteReply([load(each) for each in end.get("responses", ())])
-
-    async def _fragments(
-        self,
-        tape: Tape,
-        taped: Taped,
-        emit: Callable[[Any], Awaitable[None]] | None,
-        load: Callable[[Data], Any],
-    ) -> None:
-        """Send the recorded fragments of an answer on, each when it is its turn."""
-        for index in taped.chunks:
-            entry = tape.entries[index]
-            await _cancelled(tape, taped, entry)
-            await tape.turnstile.turn(index)
-            if emit is not None:
-                await emit(load(entry["response"]))
-            tape.turnstile.done(index)
 
     async def wrap_tool_call(self, call: p.ToolCall, next: p.NextTool, /) -> Any:
         """Answer as the tool did, and do to state and actions what it did."""
-        live = self._backend.is_live(call.name)
-        asked = self._clean(json_safe(call.args))
+        taped = await self._find(call, json_safe(call.args))
+        if isinstance(taped, str):
+            return {} if taped == "skip" else await next(call)
+        if self._backend.is_live(call.name):
+            async with self._ending(taped):
+                return await next(call)
         tape = self._taken()
-        try:
-            taped = tape.find(call.agent, _adk.branch_of(call.ctx), asked, call.name)
-        except ReplayMismatchError as error:
-            await _let_others(tape, call.ctx, error)
-            if not live and self._heed(error) == "skip":
-                return {}
-            return await next(call)
-        if live:
-            return await self._run_live(tape, taped, call, next)
         tape.skip(taped)
         end = tape.entries[taped.end] if taped.end is not None else {}
         try:
-            end = await self._ending(tape, taped)
+            end = await self._play(taped)
         finally:
             known, now = taped.entry.get("call_id"), call.call_id
             calls = {known: now} if known and now else {}
             _adk.apply_effects(call.ctx, end.get("effects", {}), calls)
         return end.get("result")
 
-    async def _run_live(self, tape: Tape, taped: Taped, call: p.ToolCall, next: p.NextTool) -> Any:
-        try:
-            result = await next(call)
-            if taped.end is not None:
-                await tape.turnstile.turn(taped.end)
-            return result
-        finally:
-            if taped.end is not None:
-                tape.turnstile.done(taped.end)
+    # --- what is on the tape -------------------------------------------------------------------
 
-    async def _ending(self, tape: Tape, taped: Taped) -> Data:
-        """Wait for the turn of an answer.
+    async def _find(self, call: p.ModelCall | p.RemoteCall | p.ToolCall, asked: Any) -> Taped | str:
+        """The call on the tape that a call is; where there is none, ``"skip"`` or ``"live"``.
 
         Raises:
-            Exception: What was raised instead of one.
+            ReplayMismatchError: There is none, and that is an error.
         """
-        end: Data = {"cancelled": True} if taped.end is None else tape.entries[taped.end]
+        tape, branch = self._taken(), _adk.branch_of(call.ctx)
+        tool = call.name if isinstance(call, p.ToolCall) else None
+        kind = "remote call" if isinstance(call, p.RemoteCall) else "model call"
         try:
+            return tape.find(call.agent, branch, self._clean(asked), tool, kind=kind)
+        except ReplayMismatchError as error:
+            if branch and not error.path:  # others go on: they may have cancelled it before
+                await tape.turnstile.stray(_STRAY_SECONDS)
+            is_live = tool is not None and self._backend.is_live(tool)
+            return "live" if is_live else self._heed(error)
+
+    async def _play(
+        self,
+        taped: Taped,
+        load: Callable[[Data], Any] | None = None,
+        emit: Callable[[Any], Awaitable[None]] | None = None,
+    ) -> Data:
+        """Send the fragments of an answer on, each when it is its turn, and wait for its end.
+
+        Args:
+            taped: The call.
+            load: Makes a fragment of its data.
+            emit: What fragments are sent to, if they are.
+
+        Raises:
+            Exception: What was raised instead of an answer.
+        """
+        tape = self._taken()
+        for index in taped.chunks:
+            entry = tape.entries[index]
+            await _cancelled(tape, taped, entry)
+            await tape.turnstile.turn(index)
+            if emit is not None and load is not None:
+                await emit(load(entry["response"]))
+            tape.turnstile.done(index)
+        end: Data = {"cancelled": True} if taped.end is None else tape.entries[taped.end]
+        async with self._ending(taped):
             await _cancelled(tape, taped, end)
-            if taped.end is not None:
-                await tape.turnstile.turn(taped.end)
-        finally:
-            if taped.end is not None:
-                tape.turnstile.done(taped.end)
         if (error := end.get("error")) is not None:
             raise _adk.load_error(error)
         return end
+
+    @asynccontextmanager
+    async def _ending(self, taped: Taped) -> AsyncGenerator[None]:
+        """Wait for the turn of an answer, when a block has done what comes before it."""
+        turnstile, end = self._taken().turnstile, taped.end
+        try:
+            yield
+            if end is not None:
+                await turnstile.turn(end)
+        finally:
+            if end is not None:
+                turnstile.done(end)
 
     def _expects(self, call: p.ModelCall) -> bool:
         return self._taken().expects(call.agent, self._clean(_adk.dump_request(call.request)))
@@ -276,12 +278,6 @@ class RunReplayer(p.Middleware):
     def _clean(self, data: Any) -> Any:
         redaction = self._backend.redaction
         return redaction.scrub(data, redaction.secrets(data))
-
-
-async def _let_others(tape: Tape, ctx: Any, error: ReplayMismatchError) -> None:
-    """Let the other branches go on: the one that makes this call may have been cancelled before."""
-    if not error.path and _adk.branch_of(ctx):
-        await tape.turnstile.stray(_STRAY_SECONDS)
 
 
 async def _cancelled(tape: Tape, taped: Taped, entry: Data) -> None:

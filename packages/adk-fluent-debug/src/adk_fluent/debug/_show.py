@@ -1,24 +1,18 @@
-"""A recording as lanes on a time axis, in the words of a terminal, and as data for programs."""
+"""A recording as rows in lanes on a time axis, in the words of a terminal, and for programs."""
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from adk_fluent.debug._diff import counted
-from adk_fluent.debug._run import (
-    LEFT_OUT,
-    Interaction,
-    LLMInteraction,
-    RemoteInteraction,
-    ToolInteraction,
-)
+from adk_fluent.debug._diff import counted, lane_name, lane_of
+from adk_fluent.debug._run import LEFT_OUT, Interaction, LLMInteraction, ToolInteraction
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from adk_fluent.debug._run import Recorded, RecordedRun
 
@@ -26,12 +20,13 @@ Data = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """Something that an agent did.
+class Row:
+    """Something that an agent, or another step, did.
 
     Attributes:
         kind: A ``model`` call, a ``tool`` call, a ``remote`` agent's call, an ``event``, which
             takes no time, or a ``span`` of OpenTelemetry's.
+        lane: Who did it, and in which branch.
         label: The model, the tool, the remote agent, the step that made the event, or the span.
         start_ms: Milliseconds from the beginning of the run.
         end_ms: When it was over.
@@ -44,6 +39,7 @@ class Span:
     """
 
     kind: Literal["model", "tool", "remote", "event", "span"]
+    lane: str
     label: str
     start_ms: float
     end_ms: float
@@ -54,61 +50,22 @@ class Span:
     entry: int = 0
     within: bool = False
 
-    def overlaps(self, start_ms: float, end_ms: float) -> bool:
-        """Whether it happened between two moments, at least in part."""
-        return self.start_ms <= end_ms and start_ms <= self.end_ms
+    def to_dict(self) -> Data:
+        """All but what it is of, as JSON has it."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """What one agent, or another step, did in one branch, in order.
+def rows(run: RecordedRun) -> list[Row]:
+    """Everything in a run, in the order in which it began; what goes on in a span comes after it.
 
-    Attributes:
-        agent: The agent, or the step.
-        branch: ADK's branch, dotted; "" outside of branches.
-        spans: What it did.
-    """
-
-    agent: str
-    branch: str
-    spans: list[Span] = field(default_factory=list[Span])
-
-    @property
-    def name(self) -> str:
-        """Agent and branch; each lane of a run has a name of its own."""
-        inside = self.branch.rpartition(".")[2] == self.agent
-        return f"{self.branch}/{self.agent}" if self.branch and not inside else self.agent
-
-
-#: An agent, a branch, and what the one did in the other.
-_Row = tuple[str, str, Span]
-
-
-def lanes(run: RecordedRun) -> list[Lane]:
-    """The lanes of a run, in the order in which they begin.
-
-    A span of OpenTelemetry's stands in the lane of the agent that it is of, or is within. Which
-    branch that is it does not say: it is the one in which the agent did something meanwhile. Where
-    that were several, the lane has no branch. What belongs to no agent is in the lane ``spans``.
+    A span of OpenTelemetry's stands in the lane of the agent that it is of, or is within; what
+    belongs to no agent is in the lane ``spans``.
 
     Args:
         run: The run.
     """
-    done = [*_calls(run), *_events(run)]
-    found: dict[tuple[str, str], Lane] = {}
-    for agent, branch, span in sorted((*done, *_spans(run, done)), key=_begins):
-        found.setdefault((agent, branch), Lane(agent, branch)).spans.append(span)
-    return list(found.values())
-
-
-def rows(run: RecordedRun) -> list[tuple[Lane, Span]]:
-    """Everything in the lanes of a run, in the order in which it began."""
-    return sorted(((lane, span) for lane in lanes(run) for span in lane.spans), key=_begins)
-
-
-def _begins(row: tuple[Any, ...]) -> tuple[int, bool]:
-    """What orders rows, of which the span is the last; what goes on in a span begins after it."""
-    return row[-1].entry, row[-1].kind != "span"
+    found = [*_calls(run), *_events(run), *_spans(run)]
+    return sorted(found, key=lambda row: (row.entry, row.kind != "span"))
 
 
 def duration(run: RecordedRun) -> float:
@@ -116,14 +73,15 @@ def duration(run: RecordedRun) -> float:
     return max((float(each.get("t", 0.0)) for each in run.tape), default=0.0)
 
 
-def _calls(run: RecordedRun) -> Iterator[_Row]:
+def _calls(run: RecordedRun) -> Iterator[Row]:
     for call in run.interactions:
         entry = run.tape[call.entry]
         start = float(entry.get("t", 0.0))
         model = call if isinstance(call, LLMInteraction) else None
         tool = call if isinstance(call, ToolInteraction) else None
-        span = Span(
+        yield Row(
             kind="model" if model else "tool" if tool else "remote",
+            lane=lane_name(call.agent_name, call.branch or ""),
             label=model.model if model else tool.tool_name if tool else call.agent_name,
             start_ms=start,
             end_ms=start + call.latency_ms,
@@ -134,60 +92,53 @@ def _calls(run: RecordedRun) -> Iterator[_Row]:
             entry=call.entry,
             within="within" in entry,
         )
-        yield call.agent_name, call.branch or "", span
 
 
-def _events(run: RecordedRun) -> Iterator[_Row]:
+def _events(run: RecordedRun) -> Iterator[Row]:
     for at, entry in enumerate(run.tape):
         if "event" not in entry:
             continue
         event = AgentEvent.from_dict(entry["event"])
-        error = event.error and {"type": event.error.code, "message": event.error.message}
-        time, step = float(entry.get("t", 0.0)), event.node or event.author
-        span = Span(
+        time = float(entry.get("t", 0.0))
+        yield Row(
             kind="event",
-            label=step,
+            lane=lane_of(event),
+            label=event.node or event.author,
             start_ms=time,
             end_ms=time,
-            status="error" if error else "ok",
-            error=error_text(error),
+            status="error" if event.error else "ok",
+            error=_event_error(event),
             what=event,
             entry=at,
             within="within" in entry,
         )
-        yield step, event.branch or "", span
 
 
-def _spans(run: RecordedRun, done: Sequence[_Row]) -> Iterator[_Row]:
+def _spans(run: RecordedRun) -> Iterator[Row]:
     known = {str(each.get("span_id")): each for each in run.spans}
     times = [float(each.get("t", 0.0)) for each in run.tape]
     for each in run.spans:
-        start, end = float(each.get("start", 0.0)), float(each.get("end", 0.0))
-        agent = _agent_of(each, known)
-        theirs = [(branch, row) for name, branch, row in done if name == agent]
-        branches = {branch for branch, _ in theirs}
-        if len(branches) > 1:
-            branches = {branch for branch, row in theirs if row.overlaps(start, end)}
-        span = Span(
+        failed = each.get("status") == "error"
+        start = float(each.get("start", 0.0))
+        yield Row(
             kind="span",
+            lane=_agent_of(each, known) or "spans",
             label=str(each.get("name", "")),
             start_ms=start,
-            end_ms=end,
-            status="error" if each.get("status") == "error" else "ok",
+            end_ms=float(each.get("end", 0.0)),
+            status="error" if failed else "ok",
+            error="failed" if failed else "",
             what=each,
             entry=bisect_left(times, start),
         )
-        yield agent or "spans", branches.pop() if len(branches) == 1 else "", span
 
 
 def _agent_of(span: Data, known: dict[str, Data]) -> str:
     """The agent that a span is of, or that of the nearest one above it; "" if there is none."""
-    seen: set[str] = set()  # a file may hold circles
+    above = dict(known)  # each is looked at once: a file may hold circles
     here: Data | None = span
     while here is not None and not here.get("agent"):
-        above = str(here.get("parent_id"))
-        here = None if above in seen else known.get(above)
-        seen.add(above)
+        here = above.pop(str(here.get("parent_id")), None)
     return "" if here is None else str(here["agent"])
 
 
@@ -199,24 +150,34 @@ def error_text(error: Data | None) -> str:
     return ": ".join(str(each) for each in (kind, error.get("message")) if each)
 
 
+def _event_error(event: AgentEvent) -> str:
+    error = event.error
+    return error_text(error and {"type": error.code, "message": error.message})
+
+
 #: Characters of a value.
 SHOWN: Final = 72
 
 
-def event_lines(event: AgentEvent, span: Span, limit: int = SHOWN) -> Iterator[str]:
+def event_lines(event: AgentEvent, limit: int = SHOWN) -> Iterator[str]:
     """What an event says and does, in a few words each; a limit of 0 cuts nothing off."""
     if event.content and not (event.is_partial and event.tool_calls):
         yield f"{'says part' if event.is_partial else 'says'} {cut(event.content, limit)}"
-    if span.error:
-        yield f"error {shown(span.error, limit)}"
+    if event.error:
+        yield f"error {_shorter(_event_error(event), limit)}"
+    yield from event_deeds(event, limit)
+    for key, value in event.state_delta.items():
+        yield f"removes {key}" if value is None else f"writes {key} = {cut(value, limit)}"
+
+
+def event_deeds(event: AgentEvent, limit: int = SHOWN) -> Iterator[str]:
+    """What an event does beside saying and writing something, as `event_lines` has it."""
     if event.transfer_to:
         yield f"transfers to {event.transfer_to}"
     if event.escalate:
         yield "escalates"
     for each in event.pending:
         yield f"asks {each.name}: {cut(each.message, limit)}"
-    for key, value in event.state_delta.items():
-        yield f"removes {key}" if value is None else f"writes {key} = {cut(value, limit)}"
 
 
 def said(run: RecordedRun) -> str:
@@ -231,18 +192,8 @@ def arguments(args: Data, limit: int = SHOWN) -> str:
 
 
 def cut(value: Any, limit: int = SHOWN) -> str:
-    """A value as Python writes it, in which no control character does anything."""
-    if value == LEFT_OUT:
-        return LEFT_OUT
-    return _shorter(repr(value), limit)
-
-
-def shown(text: str, limit: int) -> str:
-    """A text without quotes, in which no control character does anything."""
-    plain = "".join(
-        each if each.isprintable() and each != "\\" else repr(each)[1:-1] for each in text
-    )
-    return _shorter(plain, limit)
+    """A value as Python writes it."""
+    return LEFT_OUT if value == LEFT_OUT else _shorter(repr(value), limit)
 
 
 def _shorter(text: str, limit: int) -> str:
@@ -264,31 +215,35 @@ def text_of(recording: Recorded, *, full: bool = False) -> str:
 
 def data_of(recording: Recorded) -> Data:
     """What a recording holds, for programs."""
+    runs = [
+        {**run_data(run), "rows": [each.to_dict() for each in rows(run)]} for run in recording.runs
+    ]
+    return {**head_of(recording), "runs": runs}
+
+
+def head_of(recording: Recorded) -> Data:
+    """What a recording is: its name, what it holds in a few words, and where it was made."""
     return {
+        "name": "recording" if recording.path is None else recording.path.name,
+        "holds": repr(recording)[len("<Recording: ") : -1],
         "metadata": recording.metadata,
         "edited": recording.edited,
-        "runs": [
-            {
-                "status": run.status,
-                "duration_ms": duration(run),
-                "message": said(run),
-                "error": run.data.get("error"),
-                "lanes": [_lane_data(each) for each in lanes(run)],
-            }
-            for run in recording.runs
-        ],
     }
 
 
-def _lane_data(lane: Lane) -> Data:
-    names = ("kind", "label", "start_ms", "end_ms", "status", "error", "tokens", "entry", "within")
-    spans = [{name: getattr(span, name) for name in names} for span in lane.spans]
-    return {"name": lane.name, "agent": lane.agent, "branch": lane.branch, "spans": spans}
+def run_data(run: RecordedRun) -> Data:
+    """How a run went, as JSON has it."""
+    return {
+        "status": run.status,
+        "duration_ms": duration(run),
+        "message": said(run),
+        "error": error_text(run.data.get("error")),
+    }
 
 
 def _lines(recording: Recorded, limit: int) -> Iterator[str]:
-    name = "recording" if recording.path is None else recording.path.name
-    yield f"{name}: {repr(recording)[len('<Recording: ') : -1]}"
+    head = head_of(recording)
+    yield f"{head['name']}: {head['holds']}"
     versions: Data = recording.metadata.get("versions") or {}
     made = [f"{each} {versions[each]}" for each in _PACKAGES if each in versions]
     when = recording.metadata.get("recorded_at")
@@ -302,46 +257,36 @@ def _lines(recording: Recorded, limit: int) -> Iterator[str]:
 
 
 def _run_lines(number: int, run: RecordedRun, limit: int) -> Iterator[str]:
-    tokens = sum(each.usage.total for each in run.llm_interactions if each.usage is not None)
-    head = f"run {number}: {run.status or 'cut off'} in {duration(run):.0f} ms"
+    known, found = run_data(run), rows(run)
+    tokens = sum(each.tokens for each in found)
+    head = f"run {number}: {run.status or 'cut off'} in {known['duration_ms']:.0f} ms"
     yield head + (f", {counted(tokens, 'token')}" if tokens else "")
     if run.resumed:
         yield f"  resumed with {counted(len(run.answers), 'answer')}"
-    elif message := said(run):
-        yield f"  user: {cut(message, limit)}"
-    found = rows(run)
-    width = max((len(lane.name) for lane, _ in found), default=0)
-    for lane, span in found:
-        mark = "| " if span.within else ""
-        start = f"  {span.start_ms:>9.1f} ms  {lane.name:<{width}}  {mark}"
-        for line in _span_lines(span, limit):
+    elif known["message"]:
+        yield f"  user: {cut(known['message'], limit)}"
+    width = max((len(each.lane) for each in found), default=0)
+    for row in found:
+        mark = "| " if row.within else ""
+        start = f"  {row.start_ms:>9.1f} ms  {row.lane:<{width}}  {mark}"
+        for line in _row_lines(row, limit):
             yield start + line
             start = " " * (len(start) - len(mark)) + mark
-    if error := run.data.get("error"):
-        yield f"  failed: {shown(error_text(error), limit)}"
+    if known["error"]:
+        yield f"  failed: {_shorter(known['error'], limit)}"
 
 
-def _span_lines(span: Span, limit: int) -> Iterator[str]:
-    what = span.what
-    took = f"{span.end_ms - span.start_ms:.1f} ms"
-    if isinstance(what, LLMInteraction):
-        tokens = f", {counted(span.tokens, 'token')}" if span.tokens else ""
-        how = _how(span, limit)
-        yield f"model {span.label}: {how or took}{tokens}"
+def _row_lines(row: Row, limit: int) -> Iterator[str]:
+    what, took = row.what, f"{row.end_ms - row.start_ms:.1f} ms"
+    how = "cancelled" if row.status == "cancelled" else _shorter(row.error, limit)
+    if isinstance(what, AgentEvent):
+        yield from event_lines(what, limit)
     elif isinstance(what, ToolInteraction):
         gave = "" if what.result is None else f"{cut(what.result, limit)} in "
-        how = _how(span, limit) or f"{gave}{took}"
-        yield f"tool {span.label}({arguments(what.args, limit)}): {how}"
-    elif isinstance(what, RemoteInteraction):
-        yield f"remote agent: {_how(span, limit) or took}"
-    elif isinstance(what, AgentEvent):
-        yield from event_lines(what, span, limit)
+        yield f"tool {row.label}({arguments(what.args, limit)}): {how or gave + took}"
     else:
-        yield f"span {shown(span.label, limit)}: {span.status if span.status == 'error' else took}"
-
-
-def _how(span: Span, limit: int) -> str:
-    return "cancelled" if span.status == "cancelled" else shown(span.error, limit)
+        tokens = f", {counted(row.tokens, 'token')}" if row.tokens else ""
+        yield f"{row.kind} {_shorter(row.label, limit)}: {how or took}{tokens}"
 
 
 def _printable(line: str) -> str:

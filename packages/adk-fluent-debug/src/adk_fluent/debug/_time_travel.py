@@ -179,7 +179,7 @@ class TimeTravel:
         if found is None:
             raise SessionError(
                 f"there is no session {id!r} of user {user_id!r} in app {app_name!r}",
-                help="take the session service of the run: run(..., session_service=...)",
+                help="look at id, user and app, and take the session service of the run",
             )
         return found
 

@@ -7,7 +7,13 @@
   const BANDS = { run: [0, 26], model: [2, 8], remote: [2, 8], tool: [11, 5], span: [17, 3], event: [21, 4] }; // of a lane: top and height
   const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu; // what a reader does not see
   const visible = (text) => text.replaceAll("\r\n", "\n").replace(HIDDEN, (each) => `\\u${each.codePointAt(0).toString(16).padStart(4, "0")}`);
+  const SHARES = ["prompt", "cached", "output", "thoughts", "tool"]; // of the tokens of a call
+  const GAP = 0.02; // between runs on the axis, of a run
   const byId = (id) => document.getElementById(id);
+  const count = (number) => number.toLocaleString("en");
+  const time = (value) => (value < 1000 ? `${Number(value.toFixed(value < 10 ? 1 : 0))} ms` : `${Number((value / 1000).toFixed(value < 1e4 ? 2 : 1)).toLocaleString("en")} s`);
+  const isFree = (cost) => !Number(cost.usd.replace("$", ""));
+  const price = (cost) => (cost.unknown && isFree(cost) ? "unknown" : `${cost.unknown ? "at least " : ""}${cost.usd}`);
   const search = byId("search");
   const off = new Set(["part"]);
   let wanted = null; // what is searched for, as a pattern
@@ -44,7 +50,7 @@
     made.dir = "auto";
     if (text.length > limit) {
       const all = () => made.replaceWith(block(text, classes, Infinity));
-      made.append("\n", button(`all of ${text.length.toLocaleString("en")} characters`, all));
+      made.append("\n", button(`all of ${count(text.length)} characters`, all));
     }
     return made;
   }
@@ -83,10 +89,8 @@
     constructor(recording, number) {
       Object.assign(this, { recording, number, rows: recording.rows, chosen: -1, zoom: 1, kin: new Map(), marks: new Map() });
       const models = new Map(), counts = new Map();
-      let run = null;
+      this.layOut();
       this.rows.forEach((row, at) => {
-        if (row.kind === "run") run = row;
-        Object.assign(row, { at, run });
         row.text = [row.label, recording.lanes[row.lane] ?? "", row.summary, row.error ?? ""].join("\n").toLowerCase();
         const key = [row.kind, row.lane === undefined ? "" : recording.lanes[row.lane]].join("\n");
         counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -104,6 +108,51 @@
       this.errors = this.rows.filter((row) => row.status === "error").map((row) => row.at);
       (data.differences ?? []).forEach(({ rows }, n) => { if (rows[number] !== null) this.marks.set(rows[number], n ? "differs" : "differs first"); });
       this.build();
+    }
+
+    /** Puts the runs after each other on the axis, and follows state through each. */
+    layOut() {
+      const lanes = new Map();
+      let run = null, state = null, number = 0; // of each key the text of its value; null where that was not recorded
+      this.end = 0;
+      this.rows.forEach((row, at) => {
+        if (row.kind === "run") {
+          const ended = row.status || "cut off", summary = [ended, row.message].filter(Boolean).join(", ");
+          run = Object.assign(row, { ended, summary, start: this.end + (at ? row.duration_ms * GAP : 0), tokens: 0, counts: {} });
+          run.status = ["", "failed"].includes(row.status) ? "error" : "ok";
+          this.end = run.start + row.end_ms;
+          state = row.state && new Map(row.state);
+          row.state = row.state?.map(([name, now]) => [name, null, now]);
+        } else {
+          row.start = run.start + Math.max(row.start_ms, 0);
+          if (row.kind === "event" && !row.within) row.number = number++;
+          if (!lanes.has(row.lane)) lanes.set(row.lane, lanes.size);
+          row.lane = lanes.get(row.lane);
+          run.tokens += row.tokens;
+          run.counts[row.kind] = (run.counts[row.kind] ?? 0) + 1;
+          const known = row.within ? null : state; // what agents of a tool write is the tool's
+          row.state = row.writes?.map(([name, now]) => [name, known ? known.get(name) ?? null : undefined, now]);
+          for (const [name, now] of row.writes ?? []) if (now === null) known?.delete(name); else known?.set(name, now);
+        }
+        Object.assign(row, { at, run, end: run.start + row.end_ms });
+      });
+      this.recording.lanes = [...lanes.keys()];
+    }
+
+    /** What is told of a row in figures: pairs of name and value. */
+    figures(row) {
+      const { cost, usage } = row, shares = SHARES.filter((name) => usage?.[name]).map((name) => `${count(usage[name])} ${name}`);
+      const found = row.kind === "run" ? [
+        ["status", row.ended], ["time", time(row.duration_ms)], ["tokens", count(row.tokens)],
+        ["model calls", count(row.counts.model ?? 0)], ["tool calls", count(row.counts.tool ?? 0)], ["session", row.session], ["pipeline", row.pipeline],
+        ["cost", cost && `${price(cost)}, ${row.noted ? "as recorded" : "by the price book installed here"}`],
+      ] : [
+        ["lane", this.recording.lanes[row.lane]], ["began", time(row.start_ms)], ["took", row.kind === "event" ? "" : time(row.end_ms - row.start_ms)],
+        ["tokens", usage && `${count(row.tokens)} (${shares.join(", ")})`],
+        ["streamed", row.fragments && `${count(row.fragments)} ${row.fragments === 1 ? "fragment" : "fragments"}, the first after ${time(row.first_ms)}`],
+        ["cost", cost && [price(cost), cost.unknown].filter(Boolean).join(": ")],
+      ];
+      return found.filter(([, value]) => value);
     }
 
     build() {
@@ -176,7 +225,7 @@
       for (const [name, value] of [["role", "option"], ["aria-selected", row.at === this.chosen], ["aria-posinset", place + 1], ["aria-setsize", this.shown.length]]) made.setAttribute(name, value);
       const why = row.status === "cancelled" ? "cancelled" : row.kind === "event" ? "" : row.error;
       const what = [row.kind === "tool" ? "" : row.kind === "model" ? `${row.label}: ` : row.kind === "span" ? row.label : "", row.summary, why && row.summary ? " — " : "", why ?? ""].join("");
-      const figures = [row.kind === "event" ? "" : time(row.end - row.start), row.tokens ? `${row.tokens.toLocaleString("en")} tok` : "", row.cost ?? ""];
+      const figures = [row.kind === "event" ? "" : time(row.end - row.start), row.tokens ? `${count(row.tokens)} tok` : "", row.cost && !isFree(row.cost) ? price(row.cost) : ""];
       made.append(make("span", "n at", row.kind === "run" ? row.label : time(row.start - row.run.start)),
         make("span", "lane", row.kind === "run" ? row.label : this.recording.lanes[row.lane]),
         put(make("span", "what"), what.replace(/\s+/g, " ")), make("span", "n", figures.filter(Boolean).join(" · ")));
@@ -188,14 +237,14 @@
 
     scale() {
       const left = Math.min(190, Math.round(this.lanes.clientWidth * 0.3)), wide = this.lanes.clientWidth - left - 12;
-      const by = (wide * this.zoom) / (this.recording.end || 1);
+      const by = (wide * this.zoom) / (this.end || 1);
       return { left, by, x: (t) => left + 4 + t * by - this.lanes.scrollLeft, y: (lane) => AXIS + lane * LANE - this.lanes.scrollTop };
     }
 
     drawLanes() {
       const { lanes, canvas, recording } = this, width = lanes.clientWidth, height = lanes.clientHeight, ratio = devicePixelRatio;
       const { left, by, x, y } = this.scale();
-      this.axis.style.width = `${left + 12 + recording.end * by}px`;
+      this.axis.style.width = `${left + 12 + this.end * by}px`;
       this.axis.style.height = `${AXIS + LANE * recording.lanes.length}px`;
       Object.assign(canvas, { width: width * ratio, height: height * ratio });
       canvas.style.width = `${width}px`;
@@ -319,7 +368,7 @@
       const text = (at) => this.recording.texts[at], { detail } = this;
       const title = make("h2", row.kind, make("span", "", row.kind === "run" ? "" : `${row.kind} `), row.label, row.number === undefined ? "" : ` (event ${row.number})`);
       const figures = make("dl");
-      for (const [name, value] of row.figures) figures.append(make("div", "", make("dt", "", name), make("dd", "", value)));
+      for (const [name, value] of this.figures(row)) figures.append(make("div", "", make("dt", "", name), make("dd", "", value)));
       detail.replaceChildren(make("span", "close", button("Close", () => this.close())), title, figures);
       detail.scrollTop = 0;
       if (row.error) detail.append(make("h3", "", "error"), block(row.error, "why"));
@@ -376,7 +425,7 @@
       const table = make("table");
       for (const [name, was, now] of changes) {
         const cell = make("td");
-        for (const [how, at] of [["gone", was], ["new", now]]) if (at !== null) cell.append(block(text(at), how));
+        for (const [how, at] of [["gone", was], ["new", now]]) if (at !== null) cell.append(block(at === undefined ? "(not recorded)" : text(at), how));
         table.append(make("tr", "", make("th", "", name), cell));
       }
       this.detail.append(make("h3", "", title), table);
@@ -417,7 +466,6 @@
     }
   }
 
-  const time = (value) => (value < 1000 ? `${Number(value.toFixed(value < 10 ? 1 : 0))} ms` : `${Number((value / 1000).toFixed(value < 1e4 ? 2 : 1)).toLocaleString("en")} s`);
   const inks = document.createElement("canvas").getContext("2d");
 
   /** A colour of the style that a canvas takes; it does not know light-dark(). */
@@ -437,16 +485,20 @@
   function activate(side) {
     active = side;
     for (const each of sides) each.element.classList.toggle("active", each === side);
-    [...byId("names").children].forEach((each, at) => each.classList.toggle("active", sides[at] === side));
-    side.draw();
+    [...byId("names").children].forEach((each, at) => each.classList.toggle("active", sides[at] === side)); // one that was hidden draws itself
   }
 
   function find() {
     const text = search.value.trim();
     wanted = text ? new RegExp(text.replace(/[.*+?^$()[\]{}|\\]/g, "\\$&"), "giu") : null;
     for (const each of sides) each.filter();
-    byId("found").textContent = sides.map(({ shown, rows }) => `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")}`).join(" and ");
+    byId("found").textContent = sides.map(({ shown, rows }) => `${count(shown.length)} of ${count(rows.length)}`).join(" and ");
     if (active.chosen >= 0) active.show(active.rows[active.chosen]);
+  }
+
+  function about({ holds, metadata, edited }) {
+    const made = Object.entries(metadata.versions ?? {}).filter(([name]) => name.includes("adk")).map((each) => each.join(" "));
+    return [holds, metadata.recorded_at && `recorded ${metadata.recorded_at}`, ...made, edited && "edited after it was recorded"].filter(Boolean).join(" · ");
   }
 
   const sides = data.sides.map((recording, at) => new Side(recording, at));
@@ -454,7 +506,7 @@
   document.body.classList.toggle("two", sides.length > 1);
   for (const side of sides) {
     const name = sides.length > 1 ? button(side.recording.name, () => activate(side), "Keys act on this one (s)") : side.recording.name;
-    byId("names").append(make("div", "", make("h1", "", name), make("div", "about", side.recording.about.join(" · "))));
+    byId("names").append(make("div", "", make("h1", "", name), make("div", "about", about(side.recording))));
   }
   activate(sides[0]);
   const kinds = [["model", "model"], ["tool", "tool"], ["remote", "remote"], ["event", "event"], ["span", "span"], ["part", "event"]].filter(([kind]) => sides.some(({ rows }) => rows.some((row) => (row.partial ? "part" : row.kind) === kind)));

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
-from adk_fluent.cost._errors import PriceError, PriceFileError, must_be
+from adk_fluent.cost._errors import PriceError, must_be
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
 from adk_fluent.cost._prices._table import CHECKED, ROWS
@@ -97,11 +97,12 @@ class PriceTable:
         """Read a table from a YAML file with the same rows.
 
         Raises:
-            PriceFileError: It cannot be read, or a row is invalid; the message has the line.
+            PriceFileError: It cannot be read, or a row is invalid; it names line and field.
+            PriceError: It is no path.
         """
         what = "PriceTable.from_yaml takes the path of a file"
-        must_be(str | Path, path, what, error=PriceFileError)
-        from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # imports yaml
+        must_be(str | Path, path, what, error=PriceError)
+        from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # seldom needed
 
         return cls(read_rows(Path(path), cls), source=Path(path).name)
 

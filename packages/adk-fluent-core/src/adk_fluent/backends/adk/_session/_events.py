@@ -10,6 +10,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from google.adk.events.event_actions import EventActions
 from pydantic import BaseModel
 
 from adk_fluent.backends._config import METADATA_KEY
@@ -73,6 +74,8 @@ _ACTIONS: Final = (
     "set_model_response",
 )
 _NO_ACTIONS: Final = (None,) * len(_ACTIONS)
+#: What stands in the actions of most events.
+_NOTHING_DONE: Final = vars(EventActions())
 #: What a stamp says of every event of a step.
 _PLACE: Final = frozenset({"path", "node", "run"})
 #: Whoever asks for a credential holds some already; what reads our events need not have them.
@@ -113,7 +116,8 @@ def to_agent_event(event: Event) -> AgentEvent:
         for key, value in zip(_FIELDS.values(), values, strict=True):
             if value is not None:
                 made.metadata[key] = _plain(value)
-    _read_actions(made, event)
+    if vars(event.actions) != _NOTHING_DONE:
+        _read_actions(made, event.actions)
     if event.usage_metadata is not None:
         made.usage = Usage.from_genai(event.usage_metadata)
     if (event.error_code or event.error_message) and event.error_code != SAID_NOTHING:
@@ -182,8 +186,7 @@ def _plain_schema(schema: Any) -> Any:
             return schema
 
 
-def _read_actions(made: AgentEvent, event: Event) -> None:
-    actions = event.actions
+def _read_actions(made: AgentEvent, actions: EventActions) -> None:
     if actions.state_delta:
         delta = actions.state_delta.items()
         made.state_delta = {key: value for key, value in delta if not is_journal_key(key)}
