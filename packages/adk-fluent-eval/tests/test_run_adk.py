@@ -412,10 +412,10 @@ def test_a_changed_list_of_cases_is_checked_before_any_model_call() -> None:
         raise AssertionError
 
     suite = FluentEvalSuite("s", desk(answer=never), [FluentCase("hi", expected_trajectory=[])])
-    suite.cases.append(suite.cases[0])
-    with pytest.raises(EvalError, match="two cases with the id"):
+    suite.cases = [*suite.cases, *suite.cases]
+    with pytest.raises(EvalError, match="two cases have the id"):
         suite.run_sync()
-    suite.cases[1] = cast("Any", "hello")
+    suite.cases = cast("Any", ["hello"])
     with pytest.raises(EvalError, match="takes FluentCases"):
         suite.run_sync()
 
@@ -717,29 +717,6 @@ def test_a_model_without_usage_has_no_token_count() -> None:
         made = run(case, Remote(name="remote"), prices=FlatPrices())
         assert (made.status, made.cost_usd) == (Status.ERROR, None)
         assert "max_tokens: agent remote reports no usage" in made.reasons[0]
-
-
-def test_a_limit_of_cost_is_not_met_by_unknown_costs() -> None:
-    class Silent(BaseLlm):
-        async def generate_content_async(
-            self, llm_request: Any, stream: bool = False
-        ) -> AsyncGenerator[LlmResponse, None]:
-            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="1")]))
-
-    async def rated(ask: Any) -> float:
-        return float(await ask("rate it"))
-
-    pipeline = desk("known") >> Agent("unknown", Silent(model="silent"))
-    cases = [
-        FluentCase("hi", id=name, target_node=name, expected_trajectory=[])
-        for name in ("known", "unknown")
-    ]
-    gate = Gate(max_cost_usd=1)
-    report = FluentEvalSuite("s", pipeline, cases, gate=gate).run_sync(prices=FlatPrices())
-    assert report.failures == ["the cost of 1 run is not known"]
-    judge = FluentJudge("rated", rated, model=Silent(model="silent"))
-    suite = FluentEvalSuite("s", pipeline, cases[:1], custom_judges=[judge], gate=gate)
-    assert suite.run_sync(prices=FlatPrices()).failures == ["the cost of 1 run is not known"]
 
 
 def test_tools_that_run_unobserved_are_neither_mocked_nor_counted() -> None:
