@@ -32,6 +32,8 @@ MANIFEST = ROOT / "pyproject.toml"
 CONSTRAINTS = ROOT / "tools" / "constraints"
 HASHES = CONSTRAINTS / "hashes.txt"
 HEADER = "# Written by tools/lock.py.\n"
+#: uv adds the pins of the manifest to those of a column, and two versions of a package clash.
+NO_CONFIG = "# Within this repository use it with --no-config: pyproject.toml has its own pins.\n"
 
 #: Column of the google-adk matrix -> what it takes the newest versions of. The first is also where
 #: the emulator of Gemini meets the oldest client that google-adk 1.25 allows.
@@ -224,7 +226,7 @@ def write(upgrade: list[str] | None) -> None:
     _save(HASHES, HEADER + "".join(_hashed(pin) for pin in pins))
     for name, text in columns.items():
         parse(text)  # refuses addresses
-        _save(CONSTRAINTS / f"{name}.txt", HEADER + text)
+        _save(CONSTRAINTS / f"{name}.txt", HEADER + NO_CONFIG + text)
 
 
 def _hashed(pin: Pin) -> str:

@@ -10,6 +10,7 @@ import pytest
 from a2a.client.errors import A2AClientError
 from a2a.types import Part
 from a2a.utils.errors import A2AError, InvalidParamsError, TaskNotCancelableError
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
@@ -476,3 +477,19 @@ def test_what_a_contract_says_that_callers_give_is_what_messages_may_write() -> 
     )
     assert found.help == 'let messages write it: A2AServer(..., inputs=["order"])'
     A2AServer(pays, inputs=["order"])
+
+
+def test_what_is_told_has_to_be_written_by_something() -> None:
+    pays = agent("R1").writes("receipt")
+    with pytest.raises(ContractError) as caught:
+        A2AServer(pays, outputs=["reciept"])
+    (found,) = caught.value.report
+    assert (found.code, found.help) == ("FLW001", "did you mean `receipt`?")
+    A2AServer(pays, outputs=["receipt", StateFieldRef("note", default=None)])
+    A2AServer(pays, inputs=["order"], outputs=["order"])
+
+
+@pytest.mark.parametrize("given", [LlmAgent(name="native"), "desk"])
+def test_what_is_no_pipeline_is_refused(given: Any) -> None:
+    with pytest.raises(UsageError, match=r"A2AServer\(\.\.\.\) takes a pipeline"):
+        A2AServer(given)

@@ -12,7 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from adk_fluent.errors import RunError, UsageError
-from adk_fluent.middleware import PersonalDataError
+from adk_fluent.middleware import PersonalDataError, pii_filter
 from adk_fluent.middleware._pii import Finding
 from adk_fluent.middleware._pii._checksums import IBAN_LENGTHS, is_card, is_iban, is_ssn, luhn
 from adk_fluent.middleware._pii._filter import Detectors, Filter, Stream
@@ -682,6 +682,14 @@ async def test_detectors_may_be_patterns_functions_and_async() -> None:
     filter = made(patterns={"staff_id": r"\bE\d{5}\b"}, others=(names, plain))
     after = await filter.inbound().text("x!\nAnn E12345\nAnn")
     assert after == "x[CRY]\n[NAME] [STAFF_ID]\n[NAME]"
+
+
+@pytest.mark.parametrize("detectors", [["emial"], "email", [Finding], [3]])
+def test_a_detector_is_a_function(detectors: Any) -> None:
+    with pytest.raises(UsageError, match=r"detectors=\.\.\.\) takes functions") as caught:
+        pii_filter(detectors=detectors)
+    if detectors == ["emial"]:
+        assert caught.value.help == "what is built in is named so: pii_filter(kinds=['email'])"
 
 
 def fails(text: str) -> list[Finding]:

@@ -601,6 +601,12 @@ CASES = [
     Case(lambda: timeout(a, 0), "seconds is a number above 0", found="0"),
     Case(lambda: timeout(a, -1), "seconds is a number above 0", found="-1"),
     Case(lambda: timeout(a, "3"), "seconds is a number above 0", found="a str"),
+    Case(
+        lambda: timeout(5, a),
+        "seconds is a number above 0",
+        found="an Agent",
+        help="timeout(agent, 5): first what is bounded, then the seconds",
+    ),
     Case(lambda: timeout(a, float("nan")), "seconds is a number above 0", found="nan"),
     Case(lambda: timeout(3, 3), "3 cannot be the body of timeout", help=STEPS),
     Case(lambda: a.map(["x"], concurrency=0), "concurrency is an int above 0", found="0"),

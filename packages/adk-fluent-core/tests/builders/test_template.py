@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adk_fluent import Agent
-from adk_fluent.builders._template import placeholders
+from adk_fluent._template import placeholders
 from adk_fluent.ir import AgentNode, StateFieldRef
 
 

@@ -181,12 +181,18 @@ def test_an_adk_agent_is_a_pipeline_too(write: Write, here: Cli) -> None:
     assert here("run", "desk.py", "hi").out == "native: hello\n"
 
 
-def test_an_adk_app_is_not(write: Write, here: Cli) -> None:
-    write("desk.py", f"{HEAD}\napp = Agent('a').mock('x').to_app()")
+def test_of_an_adk_app_the_root_agent_is_run(write: Write, here: Cli) -> None:
+    write(
+        "desk.py",
+        f"{HEAD}\nfrom google.adk.apps.app import App\n"
+        "from google.adk.agents import LlmAgent\n"
+        "from google.adk.plugins.base_plugin import BasePlugin\n"
+        "agent = LlmAgent(name='native', model=ScriptedModel(default='hello'))\n"
+        "app = App(name='shop', root_agent=agent, plugins=[BasePlugin(name='audit')])\n",
+    )
     done = here("run", "desk.py:app", "hi")
-    assert done.code == 2
-    assert "found: an App" in done.err
-    assert "name the pipeline or the root agent that the App was made from" in done.err
+    assert done.out == "native: hello\n"
+    assert "desk.py:app: its root agent is taken, without the App's plugins: audit" in done.err
 
 
 # --- state and sessions --------------------------------------------------------------------------

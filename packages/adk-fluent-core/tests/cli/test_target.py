@@ -125,6 +125,11 @@ def test_an_attribute_of_an_attribute_is_found(write: Write, here: Cli) -> None:
     assert "agent found" in here("explain", "desk.py:Desk.main").out
 
 
+def test_what_a_function_returns_is_a_pipeline_too(write: Write, here: Cli) -> None:
+    write("desk.py", 'from adk_fluent import Agent\ndef make():\n    return Agent("found")')
+    assert "agent found" in here("explain", "desk.py:make").out
+
+
 def test_ir_is_a_pipeline_too(write: Write, here: Cli) -> None:
     write("desk.py", 'from adk_fluent.ir import AgentNode\npipeline = AgentNode("found")')
     assert "agent found" in here("explain", "desk.py").out
@@ -342,10 +347,20 @@ WRONG: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
         "desk.py:Desk",
         ("desk.py:Desk is no pipeline", "found: the class Desk"),
     ),
-    "a function that makes one": (
+    "a function that makes none": (
         {"desk.py": "def make(): ..."},
         "desk.py:make",
-        ("found: a function", "pipeline = make()"),
+        ("desk.py:make is no pipeline", "found: a NoneType", "a function that returns one"),
+    ),
+    "a function that needs something": (
+        {"desk.py": "def make(model): ..."},
+        "desk.py:make",
+        ("desk.py:make cannot be called", "argument: 'model'", "pipeline = make(...)"),
+    ),
+    "a function that raises": (
+        {"desk.py": "def make():\n    raise OSError('no key')"},
+        "desk.py:make",
+        ("desk.py:make raised", "found: OSError: no key"),
     ),
     "a syntax error": (
         {"desk.py": "x = 1\npipeline = Agent(\n"},

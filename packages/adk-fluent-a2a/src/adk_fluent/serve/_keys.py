@@ -31,12 +31,14 @@ class Keys:
 
     Attributes:
         names: Each name, and its key.
+        refs: The keys as they were given: typed fields with their defaults.
     """
 
     def __init__(self, keys: object, role: str) -> None:
         self.names: dict[str, str] = {}
         self._types: dict[str, TypeAdapter[Any]] = {}
-        for each in _listed(keys, role):
+        self.refs: tuple[Any, ...] = tuple(_listed(keys, role))
+        for each in self.refs:
             key: Any = getattr(each, "key", each)
             if not isinstance(key, str) or not key:
                 raise UsageError(f"A2AServer({role}) takes state keys", found=describe(each))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.types import AgentCard, AgentInterface
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
@@ -16,6 +17,7 @@ from starlette.routing import Route
 
 from adk_fluent.a2a._agent_card import GRPC, PROTOCOL, agent_card, state_security
 from adk_fluent.a2a._grpc import has_grpc
+from adk_fluent.builders import Builder
 from adk_fluent.contracts import ContractReport, Graph, ReadBeforeWrite, check_all
 from adk_fluent.errors import ContractError, UsageError
 from adk_fluent.extend import LOG, describe
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from adk_fluent.builders import Builder
     from adk_fluent.contracts import Diagnostic
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import FieldRef, PendingKind
@@ -86,8 +87,9 @@ class A2AServer:
     Raises:
         UsageError: An argument cannot be used.
         BuildError: The pipeline cannot be compiled.
-        ContractError: It reads state that neither it nor a message writes. Where there is a
-            `session_service`, that is a warning: somebody else may have written it.
+        ContractError: It reads state, or `outputs` names some, that neither it nor a message
+            writes. Where there is a `session_service`, that is a warning: somebody else may have
+            written it.
     """
 
     def __init__(
@@ -108,8 +110,9 @@ class A2AServer:
         signer: Callable[[AgentCard], AgentCard] | None = None,
     ) -> None:
         _check(card, auth, limits, push, extended_card)
-        self._node = pipeline.to_ir()
+        self._node = _node_of(pipeline)
         self._inputs = Keys(inputs, INPUTS)
+        told = Keys(outputs, "outputs=")
         self._card = card
         self._extended = extended_card if extended_card is None else _copy(extended_card)
         self._sign = signer or _unsigned
@@ -123,7 +126,7 @@ class A2AServer:
             self._configs = Configs(self._stores.configs, push.per_task)
             self._sender = Sender(push, self._configs)
         self._given = session_service
-        _check_state(self._node, self._inputs, given=session_service is not None)
+        _check_state(self._node, self._inputs, told, given=session_service is not None)
         kept = session_service or self._stores.sessions
         self._executor = PipelineExecutor(
             self._node,
@@ -131,7 +134,7 @@ class A2AServer:
             sessions=kept or InMemorySessionService(),
             tasks=self._stores.tasks,
             inputs=self._inputs,
-            outputs=Keys(outputs, "outputs="),
+            outputs=told,
             answers=frozenset(answers),
         )
         if kept is None:  # nobody else has these sessions
@@ -387,10 +390,23 @@ def _unsigned(card: AgentCard) -> AgentCard:
     return card
 
 
-def _check_state(root: Node, inputs: Keys, *, given: bool) -> None:
-    """Refuse a pipeline that reads state which nobody writes, or that no message can begin."""
+def _node_of(pipeline: object) -> Node:
+    """The IR of what is served."""
+    if isinstance(pipeline, Builder):
+        return cast("Builder", pipeline).to_ir()
+    help = "pass a pipeline, such as Agent(...) or a >> b"
+    if isinstance(pipeline, BaseAgent):
+        help = f'make a pipeline of it: A2AServer(Pipeline("desk", {pipeline.name}))'
+    raise UsageError("A2AServer(...) takes a pipeline", found=describe(pipeline), help=help)
+
+
+def _check_state(root: Node, inputs: Keys, outputs: Keys, *, given: bool) -> None:
+    """Refuse a pipeline that reads state which nobody writes, or that no message can begin.
+
+    Outputs are read, too: by whoever is answered.
+    """
     sent = set(inputs.names.values())
-    report = check_all(root, inputs=sent)
+    report = check_all(root, inputs=sent, outputs=outputs.refs or None)
     found = ContractReport.of(
         (
             *(each for each in report.errors if isinstance(each, ReadBeforeWrite)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast, overload
 
+from adk_fluent._template import placeholders
 from adk_fluent._words import describe
 from adk_fluent.builders._adk_setters import CHECKS, AdkSetters
 from adk_fluent.builders._capabilities import Capabilities
@@ -22,7 +23,6 @@ from adk_fluent.builders._settings import (
     as_static_instruction,
 )
 from adk_fluent.builders._synonyms import METHODS
-from adk_fluent.builders._template import placeholders
 from adk_fluent.builders._tools import as_tool, check_tool_name, check_toolset, is_toolset
 from adk_fluent.builders._types import Out_co, Value
 from adk_fluent.errors import UnknownNameError, UsageError

@@ -142,7 +142,9 @@ class Timeout(Builder[Out_co]):
 
     def __init__(self, body: StepLike, seconds: float, name: str | None = None) -> None:
         super().__init__(name)
-        self._seconds = float(positive(seconds, "seconds"))
+        swapped = isinstance(body, int | float)
+        help = "timeout(agent, 5): first what is bounded, then the seconds" if swapped else None
+        self._seconds = float(positive(seconds, "seconds", help=help))
         if self._seconds == inf:
             raise UsageError(
                 "seconds is a number that ends",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
+from inspect import iscoroutinefunction, signature
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.builders import Builder, BuilderBase, Pipeline
-from adk_fluent.errors import BuildError, TargetError, nearest_name
+from adk_fluent.cli._transcript import note
+from adk_fluent.errors import AdkFluentError, BuildError, TargetError, nearest_name
 from adk_fluent.ir import Node, walk
 
 if TYPE_CHECKING:
@@ -186,19 +188,56 @@ def _is_adk(value: object, module: str, name: str) -> bool:
 
 
 def _pipeline(target: Target, value: Any) -> Builder:
+    value = _root_of(target, _made(target, value))
     if isinstance(value, Builder):
         return cast("Builder", value)
     if _is_pipeline(value):
         return Pipeline(value)
-    hint = "name a builder such as Agent(...) or a >> b, an IR node or an ADK agent"
-    if _is_adk(value, "apps", "App"):
-        hint = "name the pipeline or the root agent that the App was made from"
-    elif callable(value) and not isinstance(value, type):
-        hint = f"call it in its module and name what it returns: pipeline = {value.__name__}()"
-    elif isinstance(value, ModuleType):
+    hint = "name a builder such as Agent(...) or a >> b, an IR node, an ADK agent or a function "
+    hint += "that returns one"
+    if isinstance(value, ModuleType):
         there = [*_pipelines(value), DEFAULTS[1]]
         hint = f"name what is in it, such as {value.__name__}:{there[0]}"
     raise target.error(f"{target.text} is no pipeline", hint, found=_kind(value))
+
+
+def _root_of(target: Target, value: Any) -> Any:
+    """The root agent of an App of ADK; all else as it is."""
+    if not _is_adk(value, "apps", "App"):
+        return value
+    if value.plugins:
+        names = ", ".join(each.name for each in value.plugins)
+        note(f"{target.text}: its root agent is taken, without the App's plugins: {names}")
+    return value.root_agent
+
+
+def _made(target: Target, factory: Any) -> Any:
+    """What a function without arguments returns, as of `eval run --pipeline`; all else as it is."""
+    if not callable(factory) or isinstance(factory, type) or _is_pipeline(factory):
+        return factory
+    name = getattr(factory, "__name__", "factory")
+    needs = None
+    try:
+        signature(factory).bind()
+    except TypeError as error:
+        needs = str(error)
+    except ValueError:  # a builtin without a signature
+        pass
+    if iscoroutinefunction(factory):
+        needs = "it is async"
+    if needs is not None:
+        hint = f"call it in its module and name what it returns: pipeline = {name}(...)"
+        raise target.error(f"{target.text} cannot be called", hint, found=f"a function: {needs}")
+    try:
+        return factory()
+    except AdkFluentError:
+        raise
+    except Exception as error:
+        raise target.error(
+            f"{target.text} raised",
+            "it is called without arguments, and returns a pipeline; --debug shows the traceback",
+            found=f"{type(error).__name__}: {error}",
+        ) from error
 
 
 def _kind(value: object) -> str:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._calling import Calls, Stated
-from adk_fluent.contracts._dataflow._part import Part, again, alternatives, apart, optional
+from adk_fluent.contracts._dataflow._built_agents import BuiltAgent, built_agent
+from adk_fluent.contracts._dataflow._part import (
+    Part,
+    again,
+    alternatives,
+    apart,
+    behind,
+    beside,
+    optional,
+)
 from adk_fluent.contracts._dataflow._values import Change, Def, Need, Site
-from adk_fluent.contracts._dataflow._words import CALLS
+from adk_fluent.contracts._dataflow._words import CALLS, FILLS
 from adk_fluent.contracts._effects import (
     effects_of_callback,
     effects_of_function,
@@ -34,6 +44,7 @@ from adk_fluent.ir import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from adk_fluent.contracts._dataflow._values import Writers
     from adk_fluent.contracts._effects import Derived
     from adk_fluent.ir import Predicate
 
@@ -302,8 +313,35 @@ class Steps:
             made.value = UNSET if each.value is None else each.value
 
     def foreign(self, part: Part, node: AdkAgentNode) -> None:
-        """Nobody knows what it does."""
+        """What its data says; nobody knows what it does besides."""
         part.opaque = True
+        self._built(part, node, built_agent(node.agent.value), code=False)
+
+    def _built(self, part: Part, node: AdkAgentNode, agent: BuiltAgent, *, code: bool) -> bool:
+        """What an agent of ADK's does; gives whether code has run by its end.
+
+        Args:
+            part: What was before it in the same agent by hand.
+            node: The step.
+            agent: It, or one below it.
+            code: Whether code has run before it that may have written any key.
+        """
+        code = code or agent.starts_with_code or not agent.kind
+        for ref in agent.reads:
+            need = Need.OPTIONAL if code or ref.default is not UNSET else Need.REQUIRED
+            self.read(part, ref.key, node, need, FILLS + agent.name)
+        own = Part()
+        if agent.writes is not None:
+            self.write(own, agent.writes, node)
+        below: list[Part] = []
+        ran = code
+        for each in agent.below:
+            below.append(Part())
+            below[-1].opaque = True
+            in_order = agent.kind in ("SequentialAgent", "LoopAgent")
+            ran |= self._built(below[-1], node, each, code=ran if in_order else code)
+        part.add(_arranged(agent.kind, own, below))
+        return ran or agent.has_code
 
     def gate(self, part: Part, node: GateNode) -> None:
         """Asks when its test holds, and writes the answer."""
@@ -314,6 +352,25 @@ class Steps:
     def expect(self, part: Part, node: ExpectNode) -> None:
         """Tests, and stops the run if that fails."""
         self.tests(part, node, node.predicate, "expects")
+
+
+def _unsaid(key: str, one: Writers, other: Writers) -> None:
+    """That branches of an agent built by hand write one key is no finding."""
+
+
+def _arranged(kind: str, own: Part, below: list[Part]) -> Part:
+    """What an agent of ADK's does with its answer and with the agents below it."""
+    match kind:
+        case "SequentialAgent":
+            return reduce(behind, below, own)
+        case "LoopAgent":
+            return again(reduce(behind, below, own))
+        case "ParallelAgent":
+            return beside([own, *below], (), _unsaid)
+        case "LlmAgent":  # who hands over has not the last word
+            return alternatives([own, *below])
+        case _:
+            return again(alternatives(below, none=True))
 
 
 def _answer_type(node: AgentNode, key: str) -> Any:

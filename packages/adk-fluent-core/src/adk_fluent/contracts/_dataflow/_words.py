@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: How a function reads that an agent calls when it sees fit; the function's name follows.
 CALLS: Final = "calls "
+#: How an agent that was built by hand fills an instruction; the name of who has that follows.
+FILLS: Final = "fills "
 
 
 def reads(site: Site) -> str:
@@ -27,6 +29,10 @@ def reads(site: Site) -> str:
     if site.how.startswith(CALLS):
         by = site.how.removeprefix(CALLS)
         return f"`{by}`, which `{site.node.name}` calls, reads `{site.key}`"
+    if site.how.startswith(FILLS):
+        by = site.how.removeprefix(FILLS)
+        where = "" if by == site.node.name else f", which is in `{site.node.name}`,"
+        return f"the instruction of `{by}`{where} needs `{site.key}`"
     if _is_placeholder(site):
         return f"the instruction of `{site.node.name}` needs `{site.key}`"
     return f"`{site.node.name}` reads `{site.key}`"
@@ -55,6 +61,8 @@ _DECLARED: Final = frozenset({"promises", "begins with"})
 
 def _is_placeholder(site: Site) -> bool:
     """Whether an agent's instruction has the key as a placeholder that must be filled."""
+    if site.how.startswith(FILLS):
+        return site.need is Need.REQUIRED
     text = site.node.instruction if isinstance(site.node, AgentNode) else None
     if site.how != "reads" or not isinstance(text, str):
         return False

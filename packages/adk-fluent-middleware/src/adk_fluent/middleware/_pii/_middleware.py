@@ -7,11 +7,12 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import Field
 
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import UsageError, nearest_name
+from adk_fluent.extend import describe
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._errors import PersonalDataError
 from adk_fluent.middleware._pii._filter import Change, Detectors, Filter, refused
@@ -97,6 +98,13 @@ class PIIFilterMiddleware(BuiltIn):
                 f"pii_filter(key=...) needs {_KEY_LENGTH} bytes or more",
                 help="secrets.token_bytes(32), kept where secrets are kept",
             )
+        for each in cast("Sequence[object]", self.detectors):
+            if not callable(each) or isinstance(each, type):
+                raise UsageError(
+                    "pii_filter(detectors=...) takes functions that find more",
+                    found=describe(each),
+                    help=_instead(each),
+                )
         if isinstance(self.strategy, dict) and not self.detectors:
             for kind in self.strategy.keys() - {*self.kinds, *self.patterns}:
                 raise UsageError(
@@ -242,6 +250,14 @@ class PIIFilterMiddleware(BuiltIn):
 def _who(ctx: Any) -> tuple[str, str]:
     """The agent that a context is of, in its run."""
     return str(getattr(ctx, "invocation_id", "")), str(getattr(ctx, "agent_name", ""))
+
+
+def _instead(detector: object) -> str:
+    """What somebody meant who gave no function as a detector."""
+    kind = nearest_name(detector, _ALL) if isinstance(detector, str) else None
+    if kind is not None:
+        return f"what is built in is named so: pii_filter(kinds=[{kind!r}])"
+    return "a function of text that returns (kind, start, end) for each; names go to kinds="
 
 
 def _check_pattern(kind: str, pattern: str) -> None:
