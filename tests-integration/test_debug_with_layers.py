@@ -249,9 +249,11 @@ async def test_a_page_shows_what_calls_cost_and_no_secrets(tmp_path: Path) -> No
     with Recorder() as kept:
         result = await agents.run("hello", middleware=[charged], state={"password": "canary-0815"})
     page = kept.recording.to_html(tmp_path / "r.html").read_text("utf-8")
-    assert f'["cost", "{cost_of(result).total}, as recorded"]' in page
+    assert f'"cost": {{"usd": "{cost_of(result).total}", "unknown": ""}}' in page
+    assert '"noted": true' in page
     assert "canary-0815" not in page
     with Recorder() as later:  # nobody notes the costs
         await agents.run("hello")
     unpriced = later.recording.to_html(tmp_path / "s.html").read_text("utf-8")
-    assert '["cost", "unknown, by the price book installed here"]' in unpriced
+    assert '"cost": {"usd": "$0.00", "unknown": "' in unpriced
+    assert '"noted": false' in unpriced

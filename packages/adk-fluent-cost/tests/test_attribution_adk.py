@@ -134,6 +134,8 @@ async def test_parallel_branches_each_keep_their_own(metrics: Measured) -> None:
     costs = {each.name: each.cost.usd for each in cost_of(result).by_agent()}
     assert costs == {"a0": Decimal("0.002"), "a1": Decimal("0.003"), "a2": Decimal("0.004")}
     assert len(cost_of(result).by_step()) == 3
+    branches = [each.name for each in cost_of(result).by_branch()]
+    assert branches == ["parallel.a2", "parallel.a1", "parallel.a0"]
     assert metrics(COST) == pytest.approx(0.009)
 
 
@@ -668,8 +670,19 @@ def test_what_is_no_result_is_refused() -> None:
 
 async def test_what_a_client_put_there_is_passed_over() -> None:
     result = await Agent("clerk", small(said())).middleware(priced()).run("hi")
-    for foreign in ('[{"usd": "1"}, 7]', "{", "5"):
-        result[-1].custom_metadata["adk_fluent_cost"] = foreign
+    event = result[-1]
+    (row,) = json.loads(event.custom_metadata["adk_fluent_cost"])
+    changed: list[dict[str, Any]] = [
+        {"agent": None},
+        {"path": []},
+        {"at": float("inf")},
+        {"at": 1e18},
+        {"usd": "NaN"},
+        {"usage": {"prompt": "9" * 9000}},
+    ]
+    rows = [json.dumps([{**row, **each}]) for each in changed]
+    for foreign in ('[{"usd": "1"}, 7]', "{", "5", *rows):
+        event.custom_metadata["adk_fluent_cost"] = foreign
         assert cost_of(result).records == []
     assert cost_of(RunResult()).total == Money()
 

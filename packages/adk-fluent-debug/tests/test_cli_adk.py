@@ -12,7 +12,7 @@ import pytest
 
 from adk_fluent.cli import FINDINGS, OK, USAGE, main
 from adk_fluent.debug import RecordedRun, Recording, RecordingFileError
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import TargetError, UsageError
 
 pytestmark = pytest.mark.adk
 
@@ -164,8 +164,8 @@ def test_a_test_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     recording = Recording([], {})
     with pytest.raises(UsageError, match="name="):
         recording.to_pytest(tmp_path / "t.py", "desk.py:desk", name="desk")
-    with pytest.raises(UsageError, match="target="):
-        recording.to_pytest(tmp_path / "t.py", "desk")
+    with pytest.raises(TargetError, match="no target"):
+        recording.to_pytest(tmp_path / "t.py", "desk:")
     with pytest.raises(UsageError, match="no content"):
         Recording([], {"capture_content": False}).to_pytest(tmp_path / "t.py", "desk.py:desk")
     (tmp_path / "file").write_text("", "utf-8")

@@ -25,12 +25,15 @@ from adk_fluent.extend import find_middleware
 from adk_fluent.ir import ExecutionConfig, MiddlewareRef, content_hash
 from adk_fluent.protocol import (
     AgentEvent,
+    ErrorInfo,
     Middleware,
     ModelCall,
     ModelReply,
     NextModel,
     NextTool,
     ToolCall,
+    ToolCallInfo,
+    Usage,
     wrap,
 )
 from adk_fluent.testing import Call, ScriptedModel, reply
@@ -324,9 +327,43 @@ async def test_what_others_do_to_an_event_does_not_change_the_recording() -> Non
 
     with Recorder() as kept:
         await Agent("a", ScriptedModel("fine")).middleware(Spoils()).run("hi")
-    for each in Spoils.events:
-        each.content = "spoilt"
-    assert [each.content for each in kept.recording.events] == ["fine"]
+    [event] = Spoils.events
+    was = replace(event, **{name: {**getattr(event, name)} for name in ("metadata", "state_delta")})
+    event.content = "spoilt"
+    event.tool_calls.append(ToolCallInfo("spoilt"))
+    for each in (event.state_delta, event.artifact_delta, event.metadata, event.custom_metadata):
+        each["spoilt"] = 1
+    [recorded] = kept.recording.events
+    assert (
+        recorded.to_dict()
+        == replace(was, tool_calls=[], artifact_delta={}, custom_metadata={}).to_dict()
+    )
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        AgentEvent("a", "x", state_delta={"k": 1, "temp:t": 2}, metadata={"run": "r"}),
+        AgentEvent("a", state_delta={"k": [1, {"b"}]}, discarded=("s1",), agent_state={}),
+        AgentEvent("a", output=[1], usage=Usage(3), error=ErrorInfo("E")),
+        AgentEvent(
+            "a", tool_calls=[ToolCallInfo("f", {"x": float("nan")})], custom_metadata={"c": 1}
+        ),
+        AgentEvent("a", "x", usage=Usage(3), error=ErrorInfo("E"), artifact_delta={"f": 1}),
+    ],
+)
+async def test_an_event_that_is_kept_is_what_would_be_written_at_once(event: AgentEvent) -> None:
+    with Recorder() as kept:
+        await Agent("a", ScriptedModel("fine")).run("hi")
+    [run] = kept._runs  # nobody else can add to it
+    await run.on_event(None, event)
+    data = event.to_dict()
+    data.get("state_delta", {}).pop("temp:t", None)
+    changeable: list[Any] = [event.state_delta.get("k"), event.output]
+    for each in changeable:
+        if each.__class__ is list:
+            each.append("spoilt")
+    assert kept.recording.runs[0].tape[-1]["event"] == data
 
 
 async def test_the_settings_of_a_request_stay_what_they_were() -> None:

@@ -75,11 +75,9 @@ def test_a_matrix_runs_every_model_in_place_of_the_pipelines() -> None:
         matrix = asyncio.run(suite.matrix([bad, good]))
         assert list(matrix) == ["bad", "good"]
         assert [each.pass_rate for each in matrix.values()] == [0.5, 1.0]
-        assert (matrix.best, matrix.differing) == ("good", {"a": ["good"]})
         assert "every model was replaced by good" in matrix["good"].notes
         table = matrix.to_markdown()
         assert "| bad   | 50%" in table
-        assert "- a: passed by good" in table
 
 
 @pytest.mark.parametrize(
@@ -87,7 +85,7 @@ def test_a_matrix_runs_every_model_in_place_of_the_pipelines() -> None:
     [
         ([], {}, "models= is empty"),
         (["no-such-model"], {}, "model= cannot be used"),
-        ([ScriptedModel(model="m"), ScriptedModel(model="m")], {}, "two models are called 'm'"),
+        ([ScriptedModel(model="m"), ScriptedModel(model="m")], {}, "two models have the same name"),
         (["gemini-2.5-flash"], {"journal": "j"}, "takes no model= and no journal="),
     ],
 )

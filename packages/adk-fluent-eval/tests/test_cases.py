@@ -48,14 +48,14 @@ HERE = Path(__file__).name
         ({"state_assertions": {"step.temp:x": 1}}, "no session keeps"),
         ({"state_assertions": {3: 1}}, "texts and typed references"),
         ({"tags": "a"}, r"write tags=\['a'\]"),
-        ({"tags": [" "]}, "tags= takes names"),
+        ({"tags": [" "]}, "tags= takes texts"),
         ({"metadata": []}, "metadata= must be a mapping"),
         ({"id": ""}, "id= must be a name"),
         ({"target_node": 3}, "target_node= must be the name of a step"),
         ({"max_tokens": 1.5}, "max_tokens= must be a whole number >= 0"),
         ({"max_cost_usd": -1}, "max_cost_usd= must be a number >= 0"),
         ({"max_latency_s": float("nan")}, "max_latency_s= must be a number >= 0"),
-        ({"timeout_s": 0}, "timeout_s= must be above 0"),
+        ({"timeout_s": 0}, "timeout_s= must be a number above 0"),
         (
             {"input": [Turn("a", expected_trajectory=[])], "expected_trajectory": []},
             "is set on the case and on its last turn",
@@ -108,19 +108,13 @@ def test_expectations_of_the_case_are_those_of_its_last_turn() -> None:
         ({"thresholds": [1]}, "thresholds= takes a mapping"),
         ({"num_runs": 0}, "num_runs= must be a whole number >= 1"),
         ({"cases": ["a"]}, "cases= takes FluentCases"),
-        ({"cases": [FluentCase("a", id="x"), FluentCase("b", id="x")]}, "two cases with the id"),
-        ({"custom_judges": [len]}, r'write FluentJudge\("len", len\)'),
+        ({"cases": [FluentCase("a", id="x"), FluentCase("b", id="x")]}, "two cases have the id"),
+        ({"custom_judges": [len]}, "custom_judges= takes FluentJudges"),
     ],
 )
 def test_an_invalid_suite_is_refused(fields: Any, what: str) -> None:
     with pytest.raises(EvalError, match=what):
         FluentEvalSuite(**fields)
-
-
-def test_a_field_that_a_case_does_not_have_is_named() -> None:
-    fields: Any = {"expected_trajektory": []}
-    with pytest.raises(EvalError, match="did you mean 'expected_trajectory'"):
-        FluentEvalSuite().case("a", **fields)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +137,6 @@ def test_a_judge_asks_for_what_there_is(fn: Any, what: str) -> None:
         {"min_tag_pass_rate": {"a": -1}},
         {"min_metric": {"a": "x"}},
         {"max_regressions": 1.5},
-        {"max_cost_usd": float("inf")},
         {"allow_flaky": 1},
     ],
 )

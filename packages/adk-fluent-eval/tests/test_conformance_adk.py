@@ -7,10 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from eval_desk import answer, desk, judge, look_up, run
-from google.adk.agents.llm_agent import LlmAgent
-from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.agent_tool import AgentTool
+from eval_desk import answer, desk, judge, run
 from google.adk.version import __version__ as adk_version
 
 from adk_fluent import Agent
@@ -27,7 +24,6 @@ from adk_fluent.eval import (
     Turn,
     UserSimulation,
 )
-from adk_fluent.ir import ExecutionConfig
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 MAJOR = int(adk_version.partition(".")[0])
@@ -95,16 +91,11 @@ def short(actual_response: str) -> float:
     return 1.0 if len(actual_response) < 20 else 0.0
 
 
-#: What ADK's service of 1.x cannot do is left out there.
-BARE = MAJOR < 2
-RUN = [each for each in CASES if not (BARE and (each.mock_tool_outputs or each.state_assertions))]
-
-
 def suite(**more: Any) -> FluentEvalSuite:
     return FluentEvalSuite(
         "s",
         desk(),
-        RUN,
+        CASES,
         [
             *("response_match_score", "hallucinations_v1", *(COUNTS if MAJOR > 1 else ())),
             *("rubric_based_final_response_quality_v1", "final_response_match_v2"),
@@ -158,46 +149,6 @@ def never(_: Any) -> str:
 def test_local_is_refused_without_the_extra_before_any_model_call() -> None:
     with pytest.raises(EvalError, match=r"adk-fluent-eval\[adk\]"):
         FluentEvalSuite("s", desk(answer=never), CASES[:1]).run_sync(engine="local")
-
-
-@pytest.mark.skipif(not (HAS_EXTRA and BARE), reason="LocalEvalService of google-adk 2.x can")
-@pytest.mark.parametrize(
-    ("fields", "options", "says"),
-    [
-        ({"mock_tool_outputs": {"look_up": 1}}, {}, "tools cannot be mocked"),
-        ({"state_assertions": {"answer": "x"}}, {}, "state cannot be asserted"),
-        ({"input": [Turn("a", state_assertions={"b": 1}), "c"]}, {}, "state cannot be asserted"),
-        ({}, {"plugins": [BasePlugin("audit")]}, r"plugins \(audit\) are not run"),
-    ],
-)
-def test_local_refuses_on_1_x_what_needs_plugins(fields: Any, options: Any, says: str) -> None:
-    given: dict[str, Any] = {"input": "hi", "expected_trajectory": [], **fields}
-    case = FluentCase(**given)
-    suite = FluentEvalSuite("s", desk(answer=never), [case])
-    with pytest.raises(EvalError, match=says) as caught:
-        suite.run_sync(engine="local", **options)
-    assert "runs the agent alone" in str(caught.value)
-
-
-@pytest.mark.skipif(not (HAS_EXTRA and BARE), reason="LocalEvalService of google-adk 2.x can")
-@pytest.mark.filterwarnings("ignore")
-def test_local_refuses_on_1_x_settings_of_the_app() -> None:
-    app = desk(answer=never).to_app(ExecutionConfig(app_name="a", resumable=True))
-    suite = FluentEvalSuite("s", app, CASES[:1])
-    with pytest.raises(EvalError, match=r"\(resumability_config\) do not hold"):
-        suite.run_sync(engine="local")
-
-
-@pytest.mark.skipif(not (HAS_EXTRA and BARE), reason="LocalEvalService of google-adk 2.x can")
-@pytest.mark.filterwarnings("ignore")
-def test_on_1_x_no_budget_is_met_by_what_local_does_not_see() -> None:
-    inner = LlmAgent(name="inner", model=ScriptedModel(default=answer), tools=[look_up])
-    outer = LlmAgent(name="outer", model=ScriptedModel(Call("inner", {"request": "order"}), "x"))
-    outer.tools = [AgentTool(inner)]
-    made = run(FluentCase("go", max_tool_calls=9, max_tokens=999), outer, engine="local")
-    assert made.status is Status.ERROR
-    for budget in ("max_tokens", "max_tool_calls"):
-        assert f"{budget}: agents inside tools run without plugins: inner" in made.reasons[0]
 
 
 # --- ADK's defects, closed in both engines -------------------------------------------------------
@@ -254,9 +205,7 @@ def test_a_model_that_fails_in_the_middle_loses_nothing_before(engine: Any) -> N
     assert "reset" in made.reasons[0]
     first, second = made.turns
     assert first.response
-    # LocalEvalService of google-adk 1.x gives no events of a turn that failed
-    gives = engine == "light" or not adk_version.startswith("1.")
-    assert [len(turn.tool_uses) for turn in (first, second)] == [1, int(gives)]
+    assert [len(turn.tool_uses) for turn in (first, second)] == [1, 1]
     assert not second.response
     assert made.tokens.total
 

@@ -144,6 +144,7 @@ def test_it_filters_by_status_tag_metric_and_change() -> None:
     fields = [attrs["name"] for tag, attrs in page.tags if tag in {"select", "input"}]
     assert fields == ["s", "t", "m", "c", "q"]
     assert "2 cases compared: 1 regressed, 1 improved" in page.text
+    assert ("li", {"class": "regressed"}) in page.tags
 
 
 def test_the_baseline_of_the_run_is_the_default() -> None:
@@ -188,7 +189,7 @@ def test_values_that_json_has_no_words_for() -> None:
     deep.append(deep)
     nan = MetricScore("m", MetricStatus.FAILED, float("nan"), float("inf"))
     made = outcome("a", state={"x": deep}, scores=[nan], cost_usd=float("nan"), duration_s=1e308)
-    assert "(dict that cannot be written as JSON)" in parsed(report(made, outcome("b"))).text
+    assert '"..."' in parsed(report(made, outcome("b"))).text
 
 
 def test_large_transcripts_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,9 +229,7 @@ def test_histograms() -> None:
     assert found is not None
     assert found.bars == [(0.0, 100.0), (50.0, 50.0), (95.0, 50.0)]
     assert found.mark == pytest.approx(80.0)
-    wide = histogram([-1.7e308, 1.7e308], None, "s")
-    assert wide is not None
-    assert [left for left, _ in wide.bars] == [0.0, 95.0]
+    assert histogram([-1.7e308, 1.7e308], None, "s") is None
 
 
 def test_files(tmp_path: Path) -> None:

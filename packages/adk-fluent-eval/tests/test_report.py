@@ -80,7 +80,7 @@ def test_figures() -> None:
         (
             {"min_pass_rate": 0, "min_metric": {"m": 0.6}},
             [outcome("a"), outcome("b", "error", scores=[NO_SCORE])],
-            "metric 'm', 0.5 with 1 run without a score as 0, is below 0.6",
+            "metric 'm' has no score in 1 run",
         ),
         (
             {"min_pass_rate": 0, "min_metric": {"low": 0.6}},
@@ -91,12 +91,6 @@ def test_figures() -> None:
             {"min_pass_rate": 0, "allow_flaky": False},
             [outcome("a"), outcome("a", "failed", 2)],
             "1 case flaky: a",
-        ),
-        ({"max_cost_usd": 1}, [outcome("a", cost_usd=2.0)], r"the cost, \$2.00, is above \$1.00"),
-        (
-            {"max_cost_usd": 1},
-            [outcome("a", tokens=Tokens(prompt=1))],
-            "the cost of 1 run is not known",
         ),
     ],
 )
@@ -133,12 +127,9 @@ def test_comparisons_match_cases_by_id_and_runs_by_order() -> None:
     assert (made.added, made.removed, made.not_compared) == (("new",), ("gone",), ("skip",))
     assert (made.p_value, made.significant, made.ok) == (1.0, False, False)
     assert made.metric_deltas["m"] == (0.75, pytest.approx(0.625))
-    with pytest.raises(EvalFailedError, match="1 of 4 cases regressed"):
-        made.assert_ok()
     assert json.loads(made.to_json())["detectable"] is None
     assert "regressed: worse" in made.to_markdown()
-    with pytest.raises(EvalFailedError, match="shares no case"):
-        report(outcome("x")).compare(report(outcome("y"))).assert_ok()
+    assert not report(outcome("x")).compare(report(outcome("y"))).ok
     with pytest.raises(EvalError, match="alpha="):
         now.compare(before, alpha=1)
 

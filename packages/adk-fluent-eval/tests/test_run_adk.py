@@ -286,8 +286,6 @@ def test_a_tool_that_exits_ends_its_case_alone() -> None:
         ({"mock_tool_outputs": {"look_up": ValueError}}, "is an exception class"),
         ({"mock_tool_outputs": {"look_up": iter([1])}}, "one run would use up"),
         ({"mock_tool_outputs": {"look_up": KeyboardInterrupt()}}, "would end the program"),
-        ({"mock_tool_outputs": {"look_up": lambda ordr: 1}}, "did you mean 'order'"),
-        ({"mock_tool_outputs": {"look_up": lambda order, /: 1}}, "by position"),
         ({"target_node": "dest"}, "did you mean 'desk'"),
         ({"state_assertions": {"dsk.answer": 1}}, "did you mean 'desk'"),
         ({"expected_trajectory": None}, "it expects nothing"),
@@ -367,20 +365,24 @@ def test_a_limit_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"cases": []}, {}, "has no cases"),
         ({"pipeline": None}, {}, "has no pipeline"),
         ({"pipeline": 3}, {}, "pipeline= cannot be run"),
-        ({"pipeline": lambda x: x}, {}, "takes arguments"),
+        ({"pipeline": lambda x: x}, {}, "the factory of the pipeline raised"),
         ({"metrics": ["response_match"]}, {}, "did you mean 'response_match_score'"),
         ({"metrics": ["response_match_score"]}, {}, "applies to no case"),
-        ({"thresholds": {"response_match_score": 0.5}}, {}, "not a metric of the suite"),
+        ({"thresholds": {"response_match_score": 0.5}}, {}, "cannot be set of"),
         ({"thresholds": {"tool_trajectory_avg_score": 0}}, {}, "above 0 and at most 1"),
-        ({"thresholds": {"adk_fluent_state": 0.5}}, {}, "is fixed"),
-        ({"metrics": ["token_usage_v1"], "thresholds": {"token_usage_v1": 1}}, {}, "informational"),
+        ({"thresholds": {"adk_fluent_state": 0.5}}, {}, "cannot be set of"),
+        (
+            {"metrics": ["token_usage_v1"], "thresholds": {"token_usage_v1": 1}},
+            {},
+            "cannot be set of",
+        ),
         ({"custom_judges": [FluentJudge("j", lambda state: 1)] * 2}, {}, "two metrics"),
         ({"gate": Gate(min_tag_pass_rate={"x": 1})}, {}, "unknown tag 'x'"),
-        ({"gate": Gate(min_metric={"y": 1})}, {}, "unknown metric 'y'"),
+        ({"gate": Gate(min_metric={"y": 1})}, {}, "unknown or informational metric 'y'"),
         (
             {"metrics": ["token_usage_v1"], "gate": Gate(min_metric={"token_usage_v1": 1})},
             {},
-            "which is informational",
+            "informational metric 'token_usage_v1'",
         ),
         ({"judge_model": "no-such-model"}, {}, "judge_model= cannot be used"),
         ({}, {"filter_tags": ["ta"]}, "has no tag 'ta'"),
@@ -412,10 +414,10 @@ def test_a_changed_list_of_cases_is_checked_before_any_model_call() -> None:
         raise AssertionError
 
     suite = FluentEvalSuite("s", desk(answer=never), [FluentCase("hi", expected_trajectory=[])])
-    suite.cases.append(suite.cases[0])
-    with pytest.raises(EvalError, match="two cases with the id"):
+    suite.cases = [*suite.cases, *suite.cases]
+    with pytest.raises(EvalError, match="two cases have the id"):
         suite.run_sync()
-    suite.cases[1] = cast("Any", "hello")
+    suite.cases = cast("Any", ["hello"])
     with pytest.raises(EvalError, match="takes FluentCases"):
         suite.run_sync()
 
@@ -552,7 +554,7 @@ def test_what_agents_inside_tools_do_is_observed() -> None:
     assert made.passed, made.reasons
     assert [use.name for use in made.turns[0].all_tool_uses] == ["inner", "look_up"]
     assert made.turns[0].model_calls == 4
-    with pytest.raises(EvalError, match="only an agent inside a tool calls"):
+    with pytest.raises(EvalError, match="unknown tool 'look_up'"):
         run(FluentCase("go", expected_trajectory=["look_up"]), outer)
 
 
@@ -717,29 +719,6 @@ def test_a_model_without_usage_has_no_token_count() -> None:
         made = run(case, Remote(name="remote"), prices=FlatPrices())
         assert (made.status, made.cost_usd) == (Status.ERROR, None)
         assert "max_tokens: agent remote reports no usage" in made.reasons[0]
-
-
-def test_a_limit_of_cost_is_not_met_by_unknown_costs() -> None:
-    class Silent(BaseLlm):
-        async def generate_content_async(
-            self, llm_request: Any, stream: bool = False
-        ) -> AsyncGenerator[LlmResponse, None]:
-            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="1")]))
-
-    async def rated(ask: Any) -> float:
-        return float(await ask("rate it"))
-
-    pipeline = desk("known") >> Agent("unknown", Silent(model="silent"))
-    cases = [
-        FluentCase("hi", id=name, target_node=name, expected_trajectory=[])
-        for name in ("known", "unknown")
-    ]
-    gate = Gate(max_cost_usd=1)
-    report = FluentEvalSuite("s", pipeline, cases, gate=gate).run_sync(prices=FlatPrices())
-    assert report.failures == ["the cost of 1 run is not known"]
-    judge = FluentJudge("rated", rated, model=Silent(model="silent"))
-    suite = FluentEvalSuite("s", pipeline, cases[:1], custom_judges=[judge], gate=gate)
-    assert suite.run_sync(prices=FlatPrices()).failures == ["the cost of 1 run is not known"]
 
 
 def test_tools_that_run_unobserved_are_neither_mocked_nor_counted() -> None:

@@ -102,6 +102,20 @@ def named(log: list[str], tag: str, *hooks: str) -> Any:
 # --- order and what is told ----------------------------------------------------------------------
 
 
+async def test_an_agent_that_a_callback_adds_as_a_tool_is_a_step_too() -> None:
+    tool = AgentTool(LlmAgent(name="spec", model=ScriptedModel("says")))
+
+    def adds(callback_context: Any, llm_request: Any) -> None:
+        llm_request.append_tools([tool])
+
+    log: list[str] = []
+    calls = ScriptedModel(Call("spec", {"request": "go"}), "done")
+    pipeline = Agent("boss", calls).before_model(adds)
+    result = await pipeline.middleware(named(log, "out", "wrap_agent")).run("hi")
+    assert result.text == "done"
+    assert log == ["out > boss", "out > spec", "out < spec says", "out < boss done"]
+
+
 @KINDS
 async def test_the_first_is_the_outermost_and_all_stand_inside_the_step(kind: str) -> None:
     log: list[str] = []

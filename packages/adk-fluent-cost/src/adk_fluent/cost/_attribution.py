@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
@@ -24,24 +24,9 @@ _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 _MOST: Final = 1024
 
 
-class _Alike(NamedTuple):
-    """What requests are alike in that have the same prices.
-
-    Attributes:
-        kind: The class of the model.
-        asked: The name of the model that was to be asked.
-        model: That of the one that was.
-        served: That of the one that answered.
-        tier: The service tier.
-        day: Days since 1970.
-    """
-
-    kind: type[Any]
-    asked: str
-    model: str
-    served: str
-    tier: str | None
-    day: float
+#: What requests are alike in that have the same prices: the class and name of the model that was to
+#: be asked, the name of the one that was, that of the one that answered, service tier, and day.
+_Alike: TypeAlias = tuple[type[Any], str, str, str, str | None, float]
 
 
 class _Known(NamedTuple):
@@ -143,7 +128,7 @@ class CostAttributionMiddleware(requests.OfRequests):
         usage, estimated, served, tier = spent
         call, model, now = watched.call, watched.model, self._clock.now()
         served = served or model
-        alike = _Alike(call.model.__class__, watched.asked, model, served, tier, now // _DAY)
+        alike = (call.model.__class__, watched.asked, model, served, tier, now // _DAY)
         provider, price, source = self._known.get(alike) or self._learn(alike)
         books = self._given or watched.books or self.prices
         own = requests.CANDIDATE_PRICES.get()
@@ -153,9 +138,9 @@ class CostAttributionMiddleware(requests.OfRequests):
         else:
             cost = price.price(usage, tier)
         branch = getattr(requests.invocation_of(call.ctx), "branch", None) or ""
+        agent, path = call.agent, call.path
         record = CostRecord(
-            *(call.agent, model, served, provider, source, estimated, tier, call.path, branch),
-            *(usage, cost, now),
+            agent, model, served, provider, source, estimated, tier, path, branch, usage, cost, now
         )
         self._pending.append(record)
         self._measure(record)
@@ -187,17 +172,14 @@ class CostAttributionMiddleware(requests.OfRequests):
             attributes["adk_fluent.price.source"] = record.source
         if isinstance(record.cost, Unknown):
             measure("adk_fluent.llm.unpriced", 1, attributes)
-            self._warn(record, record.cost)
+            if record.model not in self._warned:
+                self._warned.add(record.model)
+                LOG.warning(
+                    "model calls of agent %s have no price: %s; give cost_attribution(prices=...)",
+                    *(record.agent, record.cost.reason),
+                )
         else:
             charge(float(record.cost.usd), attributes)
-
-    def _warn(self, record: CostRecord, cost: Unknown) -> None:
-        if record.model not in self._warned:
-            self._warned.add(record.model)
-            LOG.warning(
-                "model calls of agent %s have no price: %s; give cost_attribution(prices=...)",
-                *(record.agent, cost.reason),
-            )
 
 
 #: The schema of ``prices=`` where a file or the command line gives it.

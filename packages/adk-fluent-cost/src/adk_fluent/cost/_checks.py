@@ -317,7 +317,7 @@ def check_selectors(graph: Graph) -> Iterator[Diagnostic]:
                     graph,
                     node,
                     f"`{node.name}` never asks '{each.name}': '{before.name}' has no condition, "
-                    f"and {_reason(node)}",
+                    f"and {_REASONS.get(node.strategy, 'never costs more')}",
                     help=f"give '{before.name}' a condition=, or leave '{each.name}' out",
                 )
         yield from _fallback(graph, node, reached, table)
@@ -406,9 +406,8 @@ def _taken_before(
     return None
 
 
-def _reason(node: ir.ModelSelectorNode) -> str:
-    if node.strategy == "quality_optimized":
-        return "is better, or as good for less"
-    if node.strategy == "adaptive":
-        return "is better, for no more"
-    return "never costs more"
+#: Why one candidate takes all calls of another, by the strategy.
+_REASONS: Final = {
+    "quality_optimized": "is better, or as good for less",
+    "adaptive": "is better, for no more",
+}

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _PICO: Final = Decimal(10) ** 12
 #: Accounts of runs that a ledger in memory keeps; those of sessions and users are all kept.
 _RUNS: Final = 10_000
+#: How the account of a run begins, which is over some day.
+_OF_A_RUN: Final = '["invocation"'
 
 
 def units(money: Money) -> int:
@@ -148,7 +151,7 @@ class MemoryLedger:
             return Balance(money(found.spent), money(found.gone - found.spent))
 
     def _account(self, name: str) -> _Account:
-        if not is_of_a_run(name):
+        if not name.startswith(_OF_A_RUN):
             return self._accounts.setdefault(name, _Account())
         found = self._runs.setdefault(name, _Account())
         self._runs.move_to_end(name)
@@ -164,11 +167,6 @@ class MemoryLedger:
 
     def __repr__(self) -> str:
         return f"MemoryLedger({len(self._accounts) + len(self._runs)} accounts)"
-
-
-def is_of_a_run(account: str) -> bool:
-    """Return whether an account is that of one run, which is over some day."""
-    return account.startswith('["invocation"')
 
 
 #: What the file says it is, so that no other database is taken for a ledger: "aflc".
@@ -429,7 +427,8 @@ class SqliteLedger:
             LOG.debug("%s is renewed later: %s", self, error)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_remade, (self.path, self.ttl, self.wait, self._given_clock))
+        options = {"ttl": self.ttl, "wait": self.wait, "clock": self._given_clock}
+        return (partial(SqliteLedger, self.path, **options), ())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SqliteLedger) and self._file == other._file
@@ -439,10 +438,6 @@ class SqliteLedger:
 
     def __repr__(self) -> str:
         return f"SqliteLedger({str(self.path)!r})"
-
-
-def _remade(path: Path, ttl: float, wait: float, clock: Clock | None) -> SqliteLedger:
-    return SqliteLedger(path, ttl=ttl, wait=wait, clock=clock)
 
 
 def _gone(db: sqlite3.Connection, account: str, now: float) -> tuple[int, int]:

@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
 
 from adk_fluent.cost._errors import PriceError, must_be
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
+from adk_fluent.cost._prices._rates import number
 from adk_fluent.cost._requests import Spent, quoted
-from adk_fluent.errors import UsageError
 from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
 
 #: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
@@ -68,14 +67,15 @@ class CostRecord(NamedTuple):
         try:
             made: dict[str, Any] = {name: data[name] for name in _ALIKE if name in data}
             made.setdefault("served", made["model"])
-            tokens = {name: int(n) for name, n in data["usage"].items() if name in _TOKENS}
-            cost = Unknown(data["unknown"]) if "unknown" in data else Money(Decimal(data["usd"]))
-            at = float(data.get("at", 0))
             for name, value in made.items():
                 must_be(bool if name == "estimated" else str, value, name)
-            return cls(**made, usage=Usage(**tokens), cost=cost, at=at)
-        except (AttributeError, ArithmeticError, KeyError, TypeError, UsageError) as error:
+            tokens = {name: int(n) for name, n in data["usage"].items() if name in _TOKENS}
+            is_unknown, at = "unknown" in data, float(data.get("at", 0))
+            cost = Unknown(data["unknown"]) if is_unknown else Money(number(data["usd"], "usd"))
+            datetime.fromtimestamp(at, UTC)  # as it is asked for a price of that day
+        except (AttributeError, KeyError, OSError, OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"this is no record of costs: {error!r}") from error
+        return cls(**made, usage=Usage(**tokens), cost=cost, at=at)
 
 
 #: The fields in which many records are alike; they are the first ones.

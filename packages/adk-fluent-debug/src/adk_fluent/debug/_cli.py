@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import click
 
@@ -17,10 +18,6 @@ from adk_fluent.debug._replaying import replay as replay_recording
 from adk_fluent.debug._show import data_of, json_of, text_of
 from adk_fluent.debug._time_travel import TimeTravel
 from adk_fluent.extend import json_safe, run_sync
-from adk_fluent.ir import ExecutionConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _FILE = click.Path(path_type=Path)
 _LINES = ".jsonl"
@@ -90,19 +87,31 @@ def _run_command(ctx: click.Context) -> click.Command:
     return found
 
 
-class _Record(click.Command):
-    """A command that takes all that ``adk-fluent run`` takes, too."""
+class _LikeRun(click.Command):
+    """A command that takes what ``adk-fluent run`` takes, too."""
+
+    def takes(self, name: str | None) -> bool:
+        """Whether it takes a parameter of that name."""
+        return True
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         own = super().get_params(ctx)
         names = {each.name for each in own}
+        theirs = _run_command(ctx).get_params(ctx)
         return [
-            *(each for each in _run_command(ctx).get_params(ctx) if each.name not in names),
+            *(each for each in theirs if each.name not in names and self.takes(each.name)),
             *own,
         ]
 
 
-@click.command(cls=_Record)
+class _OfSession(_LikeRun):
+    """A command that says whose session it is about as ``adk-fluent run`` does."""
+
+    def takes(self, name: str | None) -> bool:
+        return name in {"user_id", "app_name"}
+
+
+@click.command(cls=_LikeRun)
 @click.option("-o", "--output", type=_FILE, required=True, help="The file to write.")
 @click.option("--without-content", is_flag=True, help="Record no prompts, answers and arguments.")
 @click.option("--spans", is_flag=True, help="Record OpenTelemetry's spans, too.")
@@ -177,67 +186,56 @@ def html(file: Path, against: Path | None, output: Path) -> None:
 # --- time travel ---------------------------------------------------------------------------------
 
 
-class _Wanted(NamedTuple):
-    """A session that is looked at, as `TimeTravel` takes one."""
-
-    session_id: str
-    user_id: str
-    app_name: str
-
-
 def _place(_: click.Context, __: click.Parameter, value: str) -> int | str:
     """An index or an id of an event."""
     return int(value) if value.lstrip("-").isdecimal() else value
 
 
-def _session_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option(
-            *("--app", "app_name"),
-            default=ExecutionConfig().app_name,
-            show_default=True,
-            help="The app it belongs to.",
-        ),
-        click.option("--user", "user_id", default="user", show_default=True, help="Whose it is."),
-        click.option(
-            "--at",
-            default="-1",
-            show_default=True,
-            metavar="EVENT",
-            callback=_place,
-            help="The event: its index in the session, from the end where negative, or its id.",
-        ),
-        click.argument("session_id", metavar="SESSION"),
-        click.argument("database", type=click.Path(path_type=Path, exists=True, dir_okay=False)),
-    ):
-        command = option(command)
-    return command
+_DATABASE = click.argument("database", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+_SESSION = click.argument("session_id", metavar="SESSION")
+_AT = click.option(
+    "--at",
+    default="-1",
+    show_default=True,
+    metavar="EVENT",
+    callback=_place,
+    help="The event: its index in the session, from the end where negative, or its id.",
+)
 
 
-@click.command()
-@_session_options
-def state(database: Path, at: int | str, **session: str) -> None:
+def _session(database: Path, ids: dict[str, str]) -> tuple[TimeTravel, Any]:
+    """What looks at sessions, and the one that is looked at."""
+    return TimeTravel(session_service(database)), SimpleNamespace(**ids)
+
+
+@click.command(cls=_OfSession)
+@_DATABASE
+@_SESSION
+@_AT
+def state(database: Path, at: int | str, **ids: str) -> None:
     """Print the state of SESSION in DATABASE after an event, as JSON.
 
     DATABASE is the SQLite file of --session-db. Nothing is executed or changed.
     """
-    travel, wanted = TimeTravel(session_service(database)), cast("Any", _Wanted(**session))
-    click.echo(json_of(json_safe(run_sync("state", lambda: travel.state_at(wanted, at)))))
+    travel, session = _session(database, ids)
+    click.echo(json_of(json_safe(run_sync("state", lambda: travel.state_at(session, at)))))
 
 
-@click.command()
-@_session_options
+@click.command(cls=_OfSession)
+@_DATABASE
+@_SESSION
+@_AT
 @state_option
 @click.option("--id", "new_id", help="The id of the new session.")
 def fork(
-    database: Path, at: int | str, state: dict[str, Any], new_id: str | None, **session: str
+    database: Path, at: int | str, state: dict[str, Any], new_id: str | None, **ids: str
 ) -> None:
     """Make a session that holds the events of SESSION up to one of them, and print its id.
 
     DATABASE is the SQLite file of --session-db. Nothing is executed, and SESSION stays as it is;
     adk-fluent run --session ID goes on in the new one, and executes what comes then.
     """
-    travel, wanted = TimeTravel(session_service(database)), cast("Any", _Wanted(**session))
-    made = run_sync("fork", lambda: travel.fork(wanted, at, state or None, session_id=new_id))
+    travel, session = _session(database, ids)
+    made = run_sync("fork", lambda: travel.fork(session, at, state or None, session_id=new_id))
     click.echo(made.id)
     note(f"{len(made.events)} events are kept; to go on: --session {made.id}")

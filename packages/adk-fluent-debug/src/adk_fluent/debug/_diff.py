@@ -163,7 +163,7 @@ class EventDiff:
     first: EventChange | None = None
     by_lane: dict[str, EventChange] = field(default_factory=dict[str, EventChange], hash=False)
     counts: tuple[int, int] = (0, 0)
-    _sides: tuple[tuple[str, ...], tuple[str, ...]] = field(default=((), ()), repr=False)
+    _sides: tuple[list[AgentEvent], ...] = field(default=(), repr=False, hash=False)
 
     def __bool__(self) -> bool:
         return self.first is not None
@@ -190,7 +190,7 @@ class EventDiff:
             return ""
         import difflib  # noqa: PLC0415  # seldom needed
 
-        before, after = self._sides
+        before, after = map(_lines, self._sides)
         return "\n".join(
             difflib.unified_diff(before, after, "before", "after", lineterm="", n=context)
         )
@@ -211,19 +211,12 @@ def diff_events(before: Iterable[AgentEvent], after: Iterable[AgentEvent]) -> Ev
     if change is None:
         return EventDiff(counts=(len(first), len(second)))
     lanes = dict.fromkeys(lane_of(each) for each in (*first, *second))
-    changes = {
-        lane: _first_change(
-            [each for each in first if lane_of(each) == lane],
-            [each for each in second if lane_of(each) == lane],
-        )
-        for lane in lanes
-    }
-    return EventDiff(
-        change,
-        {lane: each for lane, each in changes.items() if each is not None},
-        (len(first), len(second)),
-        (_lines(first), _lines(second)),
-    )
+    by_lane: dict[str, EventChange] = {}
+    for lane in lanes:
+        theirs = ([each for each in side if lane_of(each) == lane] for side in (first, second))
+        if (found := _first_change(*theirs)) is not None:
+            by_lane[lane] = found
+    return EventDiff(change, by_lane, (len(first), len(second)), (first, second))
 
 
 def normalized(events: Sequence[AgentEvent]) -> list[Data]:
@@ -309,21 +302,14 @@ def _leave_out(event: Data) -> None:
 
 
 def _first_change(first: Sequence[AgentEvent], second: Sequence[AgentEvent]) -> EventChange | None:
-    pairs = zip(normalized(first), normalized(second), strict=False)
-    for index, (before, after) in enumerate(pairs):
-        found = first_difference(before, after)
-        if found is not None:
-            was, now = (None if v is Missing else v for v in (found.recorded, found.now))
-            return EventChange(index, lane_of(second[index]), found.path, was, now)
-    if len(first) == len(second):
+    found = first_difference(normalized(first), normalized(second))
+    if found is None:
         return None
-    index = min(len(first), len(second))
-    more = first if len(first) > index else second
-    made = more[index].to_dict()
-    gone = more is first
-    return EventChange(
-        index, lane_of(more[index]), "", made if gone else None, None if gone else made
-    )
+    step, _, path = found.path.partition("]")
+    index = int(step.removeprefix("["))
+    was, now = (None if v is Missing else v for v in (found.recorded, found.now))
+    event = (second if index < len(second) else first)[index]
+    return EventChange(index, lane_of(event), path, was, now)
 
 
 def lane_name(agent: str, branch: str) -> str:
@@ -337,19 +323,17 @@ def lane_of(event: AgentEvent) -> str:
     return lane_name(event.node or event.author, event.branch or "")
 
 
-def _lines(events: Sequence[AgentEvent]) -> tuple[str, ...]:
-    lines: list[str] = []
-    for each in normalized(events):
-        lines += json.dumps(each, indent=1, ensure_ascii=False, sort_keys=True).split("\n")
-    return tuple(lines)
+def _lines(events: Sequence[AgentEvent]) -> list[str]:
+    made = normalized(events)
+    texts = (json.dumps(each, indent=1, ensure_ascii=False, sort_keys=True) for each in made)
+    return [line for text in texts for line in text.split("\n")]
 
 
 def _listed(events: Any) -> list[AgentEvent]:
     from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
 
-    if isinstance(events, str | bytes | dict) or not hasattr(events, "__iter__"):
-        raise UsageError("diff_events takes two lists of events", found=describe(events))
-    made: list[Any] = list(events)
+    is_some = hasattr(events, "__iter__") and not isinstance(events, str | bytes | dict)
+    made: list[Any] = list(cast("Iterable[Any]", events)) if is_some else [events]
     for each in made:
         if not isinstance(each, AgentEvent):
             raise UsageError("diff_events takes two lists of events", found=describe(each))

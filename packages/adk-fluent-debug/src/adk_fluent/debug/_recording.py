@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
-_ADK_FILE: Final = "generated-recordings.yaml"
-
 
 class Recording:
     """What a `Recorder` has recorded: one or more runs, with everything that a replay needs.
@@ -196,9 +194,7 @@ class Recording:
         check_content(self, "written as one of ADK's")
         from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
 
-        file = _path(path)
-        if file.is_dir():
-            file /= _ADK_FILE
+        file = _adk_file(path)
         export(self.runs, file)
         return file
 
@@ -217,9 +213,7 @@ class Recording:
         """
         from adk_fluent.debug._recordings_adk import load  # noqa: PLC0415  # it imports ADK
 
-        file = _path(path)
-        if file.is_dir():
-            file /= _ADK_FILE
+        file = _adk_file(path)
         made = cls([RecordedRun(each) for each in load(file)], {"source": "google-adk"})
         made.path = file
         return made
@@ -266,18 +260,30 @@ class Recording:
             The file.
 
         Raises:
-            UsageError: The target or name is of no use, or the recording holds no content, or no
-                events.
+            UsageError: The name is of no use, or the recording holds no content, or no events.
+            TargetError: The target names nothing.
             RecordingFileError: The file cannot be written.
         """
-        _check_test(target, name)
+        from adk_fluent.cli import Target  # noqa: PLC0415  # slow to import
+
+        if not name.isidentifier() or keyword.iskeyword(name) or not name.startswith("test"):
+            raise UsageError(
+                "to_pytest(name=...) takes a name that pytest collects",
+                found=repr(name),
+                help="such as test_refund",
+            )
+        place = Target.parse(target)
         check_content(self, "replayed")
         check_has_events(self)
         file = _path(path)
         if self.path is None:
             self.save(file.with_suffix(".json"))
         assert self.path is not None  # noqa: S101  # just saved
-        _write_test(file, target, name, self.path)
+        beside, loaded = _relative(self.path, file.parent), repr(target)
+        if place.is_file:
+            source = _relative(_path(place.source), file.parent)
+            loaded = f'f"{{HERE / {source!r}}}{target.removeprefix(place.source)}"'
+        _file.write(file, _TEST.format(file=beside, name=name, target=loaded))
         return file
 
 
@@ -314,6 +320,11 @@ def _path(path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
+def _adk_file(path: str | os.PathLike[str]) -> Path:
+    file = _path(path)
+    return file / "generated-recordings.yaml" if file.is_dir() else file
+
+
 _TEST: Final = '''\
 """Replays {file}: no model is asked, and no tool runs."""
 
@@ -330,39 +341,6 @@ def {name}() -> None:
     report = replay(load({target}), recording)
     assert report.ok, report.summary
 '''
-
-
-def _check_test(target: str, name: str) -> None:
-    """Refuse a test that pytest could not collect, or that could not find its pipeline.
-
-    Raises:
-        UsageError: The target or the name is of no use.
-    """
-    if not name.isidentifier() or keyword.iskeyword(name) or not name.startswith("test"):
-        raise UsageError(
-            "to_pytest(name=...) takes a name that pytest collects",
-            found=repr(name),
-            help="such as test_refund",
-        )
-    source, _, attribute = target.rpartition(":")
-    if not source or not attribute:
-        raise UsageError(
-            "to_pytest(target=...) takes module:attribute or path.py:attribute", found=repr(target)
-        )
-
-
-def _write_test(file: Path, target: str, name: str, recording: Path) -> None:
-    """Write the test.
-
-    Raises:
-        RecordingFileError: The file cannot be written.
-    """
-    source, _, attribute = target.rpartition(":")
-    loaded = repr(target)
-    if source.endswith(".py"):
-        loaded = f'f"{{HERE / {_relative(_path(source), file.parent)!r}}}:{attribute}"'
-    beside = _relative(recording, file.parent)
-    _file.write(file, _TEST.format(file=beside, name=name, target=loaded))
 
 
 def _relative(path: Path, start: Path) -> str:

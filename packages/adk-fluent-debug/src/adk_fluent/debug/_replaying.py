@@ -93,10 +93,9 @@ async def replay_async(
             found=describe(pipeline),
             help="replay(pipeline, Recording.load('run.json'))",
         )
-    compiled = backend.compile(node, config)
-    runs = _Runs(backend, compiled)
-    for run in recording.runs:
-        await runs.run(run)
+    runs = _Runs(backend, backend.compile(node, config))
+    for number, run in enumerate(recording.runs):
+        await runs.run(number, run)
     diff = diff_events(recording.events, runs.events)
     return ReplayReport(runs.events, runs.results, diff, runs.problems, backend.unused, backend)
 
@@ -126,15 +125,12 @@ class _Runs:
         self.problems: list[str] = []
         self._backend = backend
         self._compiled = compiled
-        self._sessions: dict[str, str] = {}
         self._before: dict[str, tuple[RecordedRun, RunResult]] = {}
 
-    async def run(self, run: RecordedRun) -> None:
-        number = len(self.results)
-        session = self._sessions.get(run.session_id, f"replay-{len(self._sessions)}")
-        self._sessions[run.session_id] = session
+    async def run(self, number: int, run: RecordedRun) -> None:
         error: Exception | None = None
         result: RunResult | None = None
+        session = f"replay-{run.session_id}"
         try:
             result = await self._backend.run(
                 self._compiled, self._prompt(run), session_id=session, listeners=[self]
@@ -145,7 +141,7 @@ class _Runs:
         except Exception as raised:  # noqa: BLE001  # compared with what was recorded
             error = raised
         self.results.append(result)
-        self._compare(number, run, result, error)
+        self._compare(f"run {number}", run, result, error)
 
     def on_event(self, event: AgentEvent) -> None:
         """Keep an event, also of a run that fails."""
@@ -165,7 +161,7 @@ class _Runs:
         return Resume(tuple(asked.answer(said) for asked, said in given if asked is not None))
 
     def _compare(
-        self, number: int, run: RecordedRun, result: RunResult | None, error: Exception | None
+        self, name: str, run: RecordedRun, result: RunResult | None, error: Exception | None
     ) -> None:
         raised: dict[str, Any] = run.data.get("error") or {}
         was = raised.get("type", "")
@@ -173,13 +169,13 @@ class _Runs:
         now = "" if error is None else f"{kind.__module__}:{kind.__qualname__}"
         if was != now and getattr(error, "type_name", now) != was:
             found = f"{now}: {error}" if error is not None else "none"
-            self.problems.append(f"run {number} raised {was or 'nothing'} and now {found}")
+            self.problems.append(f"{name} raised {was or 'nothing'} and now {found}")
         if result is None or run.state is None:
             return
         *_, last = (run.state, *run.states)
         changed = first_difference(_compared(last), _compared(result.state))
         if changed is not None:
-            self.problems.append(f"run {number} ends with other state at {changed}")
+            self.problems.append(f"{name} ends with other state at {changed}")
 
 
 def _compared(state: Mapping[str, Any]) -> dict[str, Any]:

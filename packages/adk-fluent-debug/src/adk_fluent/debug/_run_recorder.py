@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import fields, replace
+from itertools import chain
 from operator import attrgetter
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -72,17 +73,16 @@ _WITHIN: Final[ContextVar[tuple[Keeper, int] | None]] = ContextVar(
 _REQUEST: Final[ContextVar[tuple[RunRecorder, Data] | None]] = ContextVar(
     "adk_fluent_debug_call", default=None
 )
-#: What of an event others may change within, if there is any.
-_NESTED: Final = attrgetter("tool_calls", "tool_responses", "pending", "custom_metadata")
-#: What of it is one value.
-_FLAT: Final = (
-    *("author", "content", "transfer_to", "escalate", "is_final", "is_partial", "end_of_agent"),
-    *("agent_state", "timestamp", "id", "invocation_id", "branch", "path", "node", "attempt"),
-    *("discarded", "usage", "error", "output"),
+#: What of an event is copied; what is seldom there, with values that can be changed; the rest.
+_MAPPINGS: Final = ("state_delta", "artifact_delta", "metadata")
+_SELDOM: Final = ("tool_calls", "tool_responses", "pending", "discarded", "custom_metadata")
+_FLAT: Final = tuple(
+    each.name for each in fields(p.AgentEvent) if each.name not in {*_MAPPINGS, *_SELDOM, "raw"}
 )
-_VALUES: Final = attrgetter(*_FLAT)
+_seldom_of: Final = attrgetter(*_SELDOM)
+_flat_of: Final = attrgetter(*_FLAT)
 #: Types whose values nobody can change.
-_FIXED: Final = frozenset({str, int, float, bool, type(None)})
+_FIXED: Final = frozenset({str, int, float, bool, type(None), p.Usage, p.ErrorInfo})
 #: Events that say nothing but where a run stands.
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
@@ -340,27 +340,30 @@ def _as_it_is(entry: Data) -> Data:
     return entry
 
 
-def _keep_event(event: p.AgentEvent) -> tuple[tuple[Any, ...], tuple[Data, ...]] | Data:
-    """An event as it is now: its values, if none of them can be changed within, or its data."""
+class KeptEvent(NamedTuple):
+    """An event as it was, in which there is nothing that is seldom."""
+
+    flat: tuple[Any, ...]
+    mappings: tuple[Data, Data, Data]
+
+
+def _keep_event(event: p.AgentEvent) -> KeptEvent | Data:
+    """An event as it is now: its data, if there is anything in it that could be changed within."""
     state, artifacts, metadata = event.state_delta, event.artifact_delta, event.metadata
-    if any(_NESTED(event)) or not _FIXED.issuperset(
-        map(type, (event.agent_state, event.output, *state.values(), *metadata.values()))
+    flat = _flat_of(event)
+    if any(_seldom_of(event)) or not _FIXED.issuperset(
+        map(type, chain(flat, state.values(), metadata.values()))
     ):
         return _event_data(event)
-    return _VALUES(event), (state.copy(), artifacts.copy(), metadata.copy())
+    return KeptEvent(flat, (state.copy(), artifacts.copy(), metadata.copy()))
 
 
-def _event(kept: tuple[tuple[Any, ...], tuple[Data, ...]] | Data) -> Data:
-    if isinstance(kept, dict):
-        return {"event": kept}
-    values, (state, artifacts, metadata) = kept
-    event = p.AgentEvent(
-        **dict(zip(_FLAT, values, strict=True)),
-        state_delta=state,
-        artifact_delta=artifacts,
-        metadata=metadata,
-    )
-    return {"event": _event_data(event)}
+def _event(kept: KeptEvent | Data) -> Data:
+    if isinstance(kept, KeptEvent):
+        values: Data = dict(zip(_FLAT, kept.flat, strict=True))
+        values.update(zip(_MAPPINGS, kept.mappings, strict=True))
+        kept = _event_data(p.AgentEvent(**values))
+    return {"event": kept}
 
 
 def _event_data(event: p.AgentEvent) -> Data:

@@ -224,14 +224,16 @@ def _state(session: Session, stop: int) -> Data:
     }
 
 
+def _mapping(name: str, given: Any) -> Mapping[Any, Any]:
+    if not isinstance(given, Mapping | None):
+        raise UsageError(f"{name}= takes a mapping", found=describe(given))
+    return cast("Mapping[Any, Any]", given or {})
+
+
 def _check_state(state: Any) -> None:
-    if state is None:
-        return
-    if not isinstance(state, Mapping):
-        raise UsageError("state= takes a mapping of keys to values", found=describe(state))
     from adk_fluent.extend import is_journal_key  # noqa: PLC0415  # it imports ADK
 
-    given = cast("Mapping[Any, Any]", state)
+    given = _mapping("state", state)
     for key in given:
         passes = str(key).startswith(_TEMPORARY)
         if not isinstance(key, str) or passes or is_journal_key(key):
@@ -246,15 +248,8 @@ def _check_state(state: Any) -> None:
 
 def _edits(session: Session, stop: int, edit: Any) -> dict[int, Any]:
     """What events are to say, by their indexes."""
-    if edit is None:
-        return {}
-    if not isinstance(edit, Mapping):
-        raise UsageError(
-            "edit= takes a mapping of events to what they say instead", found=describe(edit)
-        )
-    given = cast("Mapping[Any, Any]", edit)
     made: dict[int, Any] = {}
-    for at, said in given.items():
+    for at, said in _mapping("edit", edit).items():
         place = _place(session, at)
         if place >= stop:
             raise UsageError(

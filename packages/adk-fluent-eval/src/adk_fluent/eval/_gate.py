@@ -18,12 +18,11 @@ class Gate:
     Attributes:
         min_pass_rate: Share of runs that must pass, 0 to 1.
         min_tag_pass_rate: Tag to the share of its runs that must pass.
-        min_metric: Metric to the mean score it must reach (stay below, where lower is better). A
-            run without a score counts as 0, and fails where lower is better.
+        min_metric: Metric to the mean score it must reach (stay below, where lower is better); one
+            without a score in some run does not.
         max_regressions: Cases that may be worse than in the baseline; None ignores regressions.
         significant_only: Count regressions only if McNemar's test finds the change significant.
         allow_flaky: Whether a case may pass in one run and fail in another.
-        max_cost_usd: US dollars that the suite may cost; None sets no limit.
     """
 
     min_pass_rate: float = 1.0
@@ -32,7 +31,6 @@ class Gate:
     max_regressions: int | None = 0
     significant_only: bool = False
     allow_flaky: bool = True
-    max_cost_usd: float | None = None
 
     def __post_init__(self) -> None:
         shares = {"min_pass_rate=": self.min_pass_rate, **self._named("min_tag_pass_rate")}
@@ -41,12 +39,9 @@ class Gate:
             check.require(valid, f"{name} must be between 0 and 1", value)
         for name, value in self._named("min_metric").items():
             check.require(check.is_number(value), f"{name} must be a number", value)
-        limit, cost = self.max_regressions, self.max_cost_usd
+        limit = self.max_regressions
         valid = limit is None or check.is_whole(limit, 0)
         check.require(valid, "max_regressions= must be a whole number >= 0", limit)
-        check.require(
-            cost is None or check.is_limit(cost), "max_cost_usd= must be a number >= 0", cost
-        )
         for name in ("significant_only", "allow_flaky"):
             check.require_type(getattr(self, name), bool, f"{name}= must be True or False")
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, Unpack, cast
 
 from adk_fluent.eval import _arguments as check
-from adk_fluent.eval._arguments import require, require_type
+from adk_fluent.eval._arguments import require
 from adk_fluent.eval._cases._case import FluentCase, check_cases
-from adk_fluent.eval._cases._suite import SAMPLES, Suite
-from adk_fluent.eval._cases._turn import UserSimulation
-from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._gate import Gate
+from adk_fluent.eval._cases._suite import Suite
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:
@@ -22,13 +19,11 @@ if TYPE_CHECKING:
     from google.adk.evaluation.eval_set import EvalSet
     from google.adk.models import BaseLlm
 
-    from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._files._codec import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._report import FluentEvalReport, ModelMatrix
     from adk_fluent.eval._running._options import RunOptions
 
-_DEFAULT: Final = Gate()
 _P = ParamSpec("_P")
 
 
@@ -42,7 +37,7 @@ def _with_arguments_of(
 class FluentEvalSuite(Suite):
     """Cases, the pipeline they evaluate, and the gate.
 
-    Args:
+    Attributes:
         name: The suite's name.
         pipeline: What is evaluated: a builder, IR, an agent, a Workflow or an App of ADK, or a
             function without arguments that returns one, called for each run of a case.
@@ -61,57 +56,15 @@ class FluentEvalSuite(Suite):
         EvalError: An argument is invalid.
     """
 
-    def __init__(  # noqa: PLR0917  # in the order of the specification
-        self,
-        name: str = "suite",
-        pipeline: Any = None,
-        cases: Iterable[FluentCase] = (),
-        metrics: Iterable[str] = (),
-        thresholds: Mapping[str, float] | None = None,
-        num_runs: int = 1,
-        custom_judges: Iterable[FluentJudge] = (),
-        gate: Gate = _DEFAULT,
-        *,
-        description: str = "",
-        judge_model: str | BaseLlm | None = None,
-        judge_samples: int = SAMPLES,
-        simulation: UserSimulation | None = None,
-    ) -> None:
-        require(check.is_text(name), "name= of a suite must not be empty", name)
-        require_type(gate, Gate, "gate= takes a Gate", help="gate=Gate(...)")
-        help = "write metrics=[...] and thresholds={...}"
-        require(not isinstance(metrics, Mapping), "metrics= takes a list", help=help)
-        require_type(thresholds, Mapping | None, "thresholds= takes a mapping")
-        require_type(simulation, UserSimulation | None, "simulation= takes a UserSimulation")
-        judges = tuple(check.listed("custom_judges", custom_judges))
-        super().__init__(
-            name=name,
-            description=description,
-            pipeline=pipeline,
-            cases=[],
-            metrics=tuple(map(str, check.listed("metrics", metrics))),
-            thresholds={str(key): value for key, value in (thresholds or {}).items()},
-            num_runs=check.positive("num_runs", num_runs),
-            custom_judges=judges,
-            gate=gate,
-            judge_model=judge_model,
-            judge_samples=check.positive("judge_samples", judge_samples),
-            simulation=simulation,
-        )
-        if judges:
-            from adk_fluent.eval._cases._judge import check_judges  # noqa: PLC0415  # rarely needed
-
-            check_judges([*judges])
-        self.add(*check.listed("cases", cases))
-
     def add(self, *cases: FluentCase) -> Self:
         """Add cases.
 
         Raises:
             EvalError: One is not a case, or has the id of another.
         """
-        check_cases([*self.cases, *cases])
-        self.cases.extend(cases)
+        every = [*self.cases, *cases]
+        check_cases(every)
+        self.cases = every
         return self
 
     @_with_arguments_of(FluentCase)
@@ -119,13 +72,8 @@ class FluentEvalSuite(Suite):
         """Add a case with the arguments of `FluentCase`.
 
         Raises:
-            EvalError: A field is unknown or invalid.
+            EvalError: A field is invalid.
         """
-        known = FluentCase.__dataclass_fields__
-        for name in fields.keys() - known.keys():
-            raise EvalError(
-                f"FluentCase has no field {name!r}", help=check.did_you_mean(name, known)
-            )
         return self.add(FluentCase(*args, **fields))
 
     # --- run -----------------------------------------------------------------------------------
@@ -181,12 +129,11 @@ class FluentEvalSuite(Suite):
         """
         from adk_fluent.eval._report._report import ModelMatrix  # noqa: PLC0415  # rarely needed
 
-        named: dict[str, str | BaseLlm] = {}
-        for name, model in _named_models(models):
-            if name in named:
-                raise EvalError(f"two models are called {name!r}", help="models={name: model, ...}")
-            named[name] = model
-        require(named, "models= is empty", help='such as models=["gemini-2.5-flash", ...]')
+        pairs = _named_models(models)
+        require(pairs, "models= is empty", help='such as models=["gemini-2.5-flash", ...]')
+        named = dict(pairs)
+        what = "two models have the same name"
+        require(len(named) == len(pairs), what, help="models={name: model, ...}")
         own = {"model", "journal"} & options.keys()
         require(not own, "a matrix takes no model= and no journal=")
         every: list[RunOptions] = [{**options, "model": model} for model in named.values()]
@@ -319,10 +266,9 @@ class FluentEvalSuite(Suite):
             EvalError: A case has a value that the file cannot hold, such as a lambda.
             EvalFileError: The file cannot be written; an old one stays.
         """
-        from adk_fluent.eval._files._plain import dump_table  # noqa: PLC0415  # rarely needed
-        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._plain import write_table  # noqa: PLC0415  # rarely needed
 
-        Source.write(path, [dump_table(path, self.cases)])
+        write_table(path, self.cases)
 
     def to_yaml(self, path: str | PathLike[str]) -> None:
         """Write the suite as YAML, without its pipeline and judges.
@@ -331,10 +277,9 @@ class FluentEvalSuite(Suite):
             EvalError: A case has a value that files cannot hold, such as a lambda.
             EvalFileError: The file cannot be written; an old one stays.
         """
-        from adk_fluent.eval._files._plain import dump_yaml  # noqa: PLC0415  # imports yaml
-        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # of files alone
+        from adk_fluent.eval._files._plain import write_yaml  # noqa: PLC0415  # imports yaml
 
-        Source.write(path, [dump_yaml(self)])
+        write_yaml(path, self)
 
     def to_eval_set(self) -> EvalSet:
         """Return the suite as an eval set of ADK, without what ADK has no field for.

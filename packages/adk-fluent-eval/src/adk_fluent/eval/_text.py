@@ -19,7 +19,6 @@ _UNSAFE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_SPACE: Final = re.compile(r"\s+")
 _SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHOWN: Final = 300  # characters of a value in a reason, and of the repr of an object
 _DEPTH: Final = 60
@@ -28,21 +27,31 @@ _SHORTEST: Final = 8  # characters of a secret; shorter values occur in ordinary
 
 def clean(text: str) -> str:
     """Return the text without control characters and lone surrogates; lines stay."""
+    if text.isprintable():  # most are
+        return text
     text = _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _SURROGATE.sub("\ufffd", text)
 
 
 def shorten(text: str, limit: int) -> str:
     """Return at most `limit` characters of a text, and how many are left out."""
-    left_out = len(text) - limit
-    return text if left_out <= 0 else f"{text[:limit]}… ({left_out:,} more characters)"
+    return text[:limit] + _left_out(text, limit)
 
 
 def one_line(text: str, limit: int) -> str:
     """Return a text in one clean line of at most `limit` characters."""
-    head = _SPACE.sub(" ", clean(text[:limit])).strip()
+    return " ".join(clean(text[:limit]).split()) + _left_out(text, limit)
+
+
+def _left_out(text: str, limit: int) -> str:
     left_out = len(text) - limit
-    return head if left_out <= 0 else f"{head}… ({left_out:,} more characters)"
+    return f"… ({left_out:,} more characters)" if left_out > 0 else ""
+
+
+def bounded(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    more = len(lines) - most
+    return [*lines[:most], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def encodable(text: str) -> str:
@@ -93,7 +102,7 @@ def _plain(given: object, depth: int) -> Any:  # noqa: PLR0911  # one line for e
         return name_of(value)
     made = json_safe(value)  # such as of dates
     unknown = made == f"<{type(value).__qualname__}>"
-    return _cut(repr(value), _SHOWN) if unknown else made
+    return shorten(repr(value), _SHOWN) if unknown else made
 
 
 def is_condition(expected: Any) -> bool:
@@ -111,7 +120,7 @@ def shown(value: Any) -> str:
     """Return a value as it appears in a reason, cut if long."""
     made = plain(value)
     text = made if is_condition(value) else json.dumps(made, ensure_ascii=False)
-    return _cut(text, _SHOWN)
+    return shorten(text, _SHOWN)
 
 
 def error_line(error: BaseException, limit: int | None = _SHOWN) -> str:
@@ -122,13 +131,8 @@ def error_line(error: BaseException, limit: int | None = _SHOWN) -> str:
     except Exception:  # noqa: BLE001  # user code
         text = ""
     kind = type(error).__name__
-    return f"{kind}: {_cut(text, limit)}" if text else kind
-
-
-def _cut(text: str, limit: int | None) -> str:
-    if limit is None or len(text) <= limit:
-        return text
-    return f"{text[:limit]}... ({len(text)} characters)"
+    shown = text if limit is None else shorten(text, limit)
+    return f"{kind}: {shown}" if text else kind
 
 
 def replace_secrets(value: Any) -> Any:
@@ -192,9 +196,7 @@ def dollars(value: float | None) -> str:
     """Return an amount of US dollars."""
     if value is None or not math.isfinite(value):
         return NONE
-    if value == 0 or abs(value) >= 0.01:
-        return f"${value:,.2f}" if value else "$0"
-    return f"${value:.2g}" if abs(value) < 0.0001 else f"${value:.5f}".rstrip("0")
+    return f"${value:,.2f}" if value == 0 or abs(value) >= 0.01 else f"${value:.2g}"
 
 
 def plural(number: int, noun: str) -> str:

@@ -11,9 +11,7 @@ Nothing is loaded until a test has the mark. ``-p no:adk_fluent_eval`` disables 
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
@@ -21,14 +19,12 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from adk_fluent.eval import CaseOutcome, FluentCase, FluentEvalReport, FluentEvalSuite
+    from adk_fluent.eval import CaseOutcome, FluentCase, FluentEvalSuite
     from adk_fluent.eval._running._suite_run_adk import SuiteRun
 
 __all__ = ["EvaluatedCase", "adk_eval"]
 
 _MARK: Final = "adk_eval"
-_FORMS: Final = {".json": "json", ".md": "markdown", ".xml": "junit", ".html": "html"}
-_SUFFIXES: Final = ", ".join(_FORMS)
 #: Options that pytest has its own ways for: -k, -x, pytest-xdist.
 _REFUSED: Final = {
     *("filter_tags", "case_ids", "fail_fast", "parallelism", "progress"),
@@ -42,32 +38,24 @@ class _Group:
 
     suite: FluentEvalSuite
     options: dict[str, Any]
-    _run: SuiteRun | Exception | None = None
+    _run: SuiteRun | None = None
 
     @property
     def suite_run(self) -> SuiteRun:
-        """The suite, which is checked once; an invalid one raises the same for each test."""
+        """The suite, checked; an invalid one raises for each test."""
         from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
 
-        if self._run is None:
-            try:
-                self._run = SuiteRun(self.suite, cast("Any", self.options))
-            except Exception as error:  # noqa: BLE001  # raised below
-                self._run = error
-        if isinstance(self._run, Exception):
-            raise self._run
+        self._run = self._run or SuiteRun(self.suite, cast("Any", self.options))
         return self._run
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Item:
     """One run of one case, which is one test."""
 
     group: _Group
     case: FluentCase
     run: int
-    outcome: CaseOutcome | None = field(default=None, repr=False)
-    seen: bool = False
 
 
 _GROUPS: Final = pytest.StashKey[dict[int, _Group]]()
@@ -82,15 +70,16 @@ class EvaluatedCase:
         case: The case.
     """
 
-    def __init__(self, item: _Item) -> None:
-        self._item = item
-        self.case: FluentCase = item.case
+    def __init__(self, case: FluentCase, outcome: CaseOutcome) -> None:
+        self.case: FluentCase = case
+        self._outcome = outcome
+        self._seen = False
 
     @property
     def outcome(self) -> CaseOutcome:
         """The outcome; a test that looks at it decides itself, except about errors."""
-        self._item.seen = True
-        return cast("CaseOutcome", self._item.outcome)
+        self._seen = True
+        return self._outcome
 
     @property
     def passed(self) -> bool:
@@ -105,6 +94,15 @@ class EvaluatedCase:
             pytest.xfail(outcome.note)
         if not outcome.passed:
             pytest.fail("\n".join(_explanation(outcome, self.case)), pytrace=False)
+
+    def assert_decided(self) -> None:
+        """Fail the test if it has not looked at the outcome, or that is an error.
+
+        No test decides about an error: it would pass an agent that does not run.
+        """
+        __tracebackhide__ = True
+        if not self._seen or self._outcome.status == "error":
+            self.assert_passed()
 
 
 @pytest.fixture
@@ -127,8 +125,7 @@ def adk_eval(request: pytest.FixtureRequest) -> EvaluatedCase:
         with ThreadPoolExecutor(1) as thread:
             work = suite_run.run_one(item.case, item.run)
             outcome = thread.submit(asyncio.run, work).result()
-    item.outcome, item.seen = outcome, False
-    return EvaluatedCase(item)
+    return EvaluatedCase(item.case, outcome)
 
 
 def _explanation(outcome: CaseOutcome, case: FluentCase) -> Generator[str]:
@@ -137,17 +134,12 @@ def _explanation(outcome: CaseOutcome, case: FluentCase) -> Generator[str]:
 
     yield f"case {outcome.id!r}, run {outcome.run}: {outcome.status}"
     yield from (f"  {one_line(each, 2_000)}" for each in outcome.reasons)
-    for number, turn in enumerate(outcome.turns, 1):
-        yield f"turn {number}:"
+    for turn in outcome.turns:
         yield f"  user: {one_line(turn.input, 2_000)}"
-        for step in turn.steps[:60]:
-            if step.text:
-                yield f"  {step.author}: {one_line(step.text, 2_000)}"
-            if (use := step.tool) is not None:
-                answer = f"raised {use.error}" if use.error else shown(use.response)
-                yield f"  {step.author}: {use.name}({shown(use.args)}) -> {one_line(answer, 300)}"
-            if step.state:
-                yield f"  {step.author} writes {shown(step.state)}"
+        for use in turn.tool_uses:
+            answer = f"raised {use.error}" if use.error else shown(use.response)
+            yield f"  {use.agent}: {use.name}({shown(use.args)}) -> {one_line(answer, 300)}"
+        yield f"  answer: {one_line(turn.response, 2_000)}"
     if case.place is not None:
         yield f"the case is at {case.place}"
 
@@ -155,21 +147,10 @@ def _explanation(outcome: CaseOutcome, case: FluentCase) -> Generator[str]:
 # --- hooks ---------------------------------------------------------------------------------------
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("adk-fluent", "evaluation of agents")
-    help = f"write the report of the evaluated cases ({_SUFFIXES})"
-    group.addoption("--adk-eval-report", metavar="FILE", help=help)
-
-
 def pytest_configure(config: pytest.Config) -> None:
     what = "one test for each run of each case of a FluentEvalSuite."
     config.addinivalue_line("markers", f"{_MARK}(suite, **options): {what}")
-    file: str | None = config.getoption("adk_eval_report")
-    if file is not None and Path(file).suffix.lower() not in _FORMS:
-        raise pytest.UsageError(f"--adk-eval-report={file}: a file ends in {_SUFFIXES}")
     config.stash[_GROUPS] = {}
-    if not hasattr(config, "workerinput"):  # workers of pytest-xdist send their outcomes
-        config.pluginmanager.register(_Reporter(config, file), "adk_fluent_eval_reporter")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -204,104 +185,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if (one := _item_of(item)) is not None:
-        item.extra_keyword_matches.update(one.case.tags)  # for -k
-
-
-def _item_of(item: pytest.Item) -> _Item | None:
     one = getattr(getattr(item, "callspec", None), "params", {}).get(_MARK)
-    return one if isinstance(one, _Item) else None
+    if isinstance(one, _Item):
+        item.extra_keyword_matches.update(one.case.tags)  # for -k
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     __tracebackhide__ = True
     result = yield
-    one = _item_of(pyfuncitem)
-    # no test decides about an error: it would pass an agent that does not run
-    if one is not None and one.outcome and (not one.seen or one.outcome.status == "error"):
-        EvaluatedCase(one).assert_passed()
+    one = pyfuncitem.funcargs.get(_MARK)
+    if isinstance(one, EvaluatedCase):
+        one.assert_decided()
     return result
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    one = _item_of(item)
-    if one is None or (report.when != "call" and (report.when != "setup" or report.passed)):
-        return report
-    from adk_fluent.eval import CaseOutcome, Status  # noqa: PLC0415  # of tests of suites alone
-    from adk_fluent.eval._report._json import json_line  # noqa: PLC0415
-
-    why = call.excinfo.exconly(tryshort=True) if call.excinfo is not None else ""
-    outcome = one.outcome
-    if outcome is None:
-        status = Status.SKIPPED if report.skipped else Status.ERROR
-        outcome = CaseOutcome(one.case.name, one.run, status, note=one.case.skip or "")
-        outcome.tags, outcome.reasons = list(one.case.tags), [] if report.skipped else [why]
-    elif report.failed and outcome.passed:
-        outcome.status, outcome.reasons = Status.FAILED, [f"the test failed: {why}"]
-    vars(report)[_MARK] = (one.group.suite.name, json_line(outcome))
-    return report
-
-
-class _Reporter:
-    """Collects the outcomes of all tests, also those of workers, and reports at the end."""
-
-    def __init__(self, config: pytest.Config, file: str | None) -> None:
-        self._path = None if file is None else config.invocation_params.dir / file
-        self._records: dict[str, list[str]] = {}
-        self._lines: list[str] = []
-        self._lost = False
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        record: tuple[str, str] | None = vars(report).get(_MARK)
-        if record is not None:
-            self._records.setdefault(record[0], []).append(record[1])
-        elif report.failed and report.when not in {"setup", "call", "teardown"}:
-            self._lost = True  # a worker of pytest-xdist crashed, and its outcome is not here
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        for suite, texts in self._records.items():
-            report = _report(suite, texts)
-            stopped = self._lost or bool(session.shouldfail or session.shouldstop)  # as by -x
-            report.interrupted = stopped or exitstatus == pytest.ExitCode.INTERRUPTED
-            self._lines.append(repr(report))
-            if self._path is None:
-                continue
-            from adk_fluent.eval import EvalFileError  # noqa: PLC0415  # of reports alone
-            from adk_fluent.eval._files._source import Source, with_suite  # noqa: PLC0415
-            from adk_fluent.eval._report._report import in_form  # noqa: PLC0415
-            from adk_fluent.eval._text import encodable  # noqa: PLC0415
-
-            path = with_suite(str(self._path), suite if len(self._records) > 1 else "")
-            form = _FORMS[self._path.suffix.lower()]
-            try:
-                Source.write(path, [encodable(in_form(report, form))])
-            except EvalFileError as error:
-                self._lines.append(f"error: {error}")
-                session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._lines:
-            terminalreporter.section("adk-fluent eval")
-        for line in self._lines:
-            terminalreporter.write_line(line)
-
-
-def _report(suite: str, texts: list[str]) -> FluentEvalReport:
-    """The report of the outcomes of a suite, which several tests may have."""
-    from adk_fluent.eval import CaseOutcome, FluentEvalReport  # noqa: PLC0415
-    from adk_fluent.eval._files._source import Source  # noqa: PLC0415
-
-    found: dict[tuple[str, int], CaseOutcome] = {}
-    for text in texts:
-        source, held = Source(suite), json.loads(text)
-        outcome: CaseOutcome = source.validated(CaseOutcome, held, strict=True)
-        while outcome.key in found:
-            outcome.id += " (again)"
-        found[outcome.key] = outcome
-    return FluentEvalReport(list(found.values()), suite, engine="light")

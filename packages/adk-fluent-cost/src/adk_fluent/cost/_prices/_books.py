@@ -291,7 +291,7 @@ class PriceBooks:
                 break
             table = cast("PriceTable | BuiltInPrices", book)
             row = table._row(model, day)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-            if isinstance(row, Price) and row.has_tier(tier):
+            if isinstance(row, Price) and (tier or "standard") in row.multipliers:
                 return row, source
         return None, ""
 

@@ -38,6 +38,8 @@ _FAMILIES: Final = {
     "grok": "x-ai",
 }
 _PUBLISHED: Final = re.compile(r"(?:.*/)?publishers/([^/]+)/models/([^/]+)")
+#: ADK's names of models behind a gateway: a provider and the version of an API may stand between.
+_APIGEE: Final = re.compile(r"apigee/((?:(?!v\d)\w+/)?)(?:v\d\w*/)?([^/]+)")
 _OWN: Final = re.compile(r"(?:projects/[^/]+/locations/[^/]+/(?:endpoints|models)|tunedModels)/.+")
 #: What tells versions of one model apart, whose price is the same.
 _VERSION: Final = re.compile(r"(?:@[\w.-]+|-\d{3}|-preview-\d\d-(?:\d\d|\d{4})(?:-\d{4})?)$")
@@ -63,10 +65,13 @@ def model_id(model: str) -> ModelId:
     """Return which model a name stands for.
 
     It takes ``models/gemini-2.5-flash``, ``projects/p/locations/l/publishers/google/models/...``
-    and the names of LiteLLM, such as ``vertex_ai/gemini-2.5-pro`` or ``openai/gpt-5``. A tuned
-    model or an endpoint of one's own keeps its whole name, as it has a price of its own.
+    and the names of LiteLLM, such as ``vertex_ai/gemini-2.5-pro`` or ``openai/gpt-5``, also behind
+    ``apigee/``. A tuned model or an endpoint of one's own keeps its whole name, as it has a price
+    of its own.
     """
     text = model.strip()
+    if behind := _APIGEE.fullmatch(text):
+        text = behind[1] + behind[2]
     if published := _PUBLISHED.fullmatch(text):
         return _made(published[2], _PROVIDERS.get(published[1], published[1]))
     if _OWN.fullmatch(text):

@@ -120,10 +120,6 @@ class Price:
                 rates = dearer
         return Money(rates.price(usage) * times)
 
-    def has_tier(self, tier: str | None) -> bool:
-        """Return whether there is a price in a service tier; None is the standard one."""
-        return (tier or "standard") in self.multipliers
-
 
 def at_day(prices: tuple[Price, ...], day: date) -> Price | None:
     """Return the price that holds on a day; rows are sorted by their first day."""

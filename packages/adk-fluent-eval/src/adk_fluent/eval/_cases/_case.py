@@ -34,11 +34,11 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("target_node", check.is_text, "the name of a step"),
     ("skip", check.is_text, "a reason"),
     ("xfail", check.is_text, "a reason"),
-    *(
-        (name, check.is_limit, "a number >= 0")
-        for name in ("max_cost_usd", "max_latency_s", "timeout_s")
-    ),
-    *((name, check.is_count, "a whole number >= 0") for name in ("max_tokens", "max_tool_calls")),
+    ("max_cost_usd", check.is_limit, "a number >= 0"),
+    ("max_latency_s", check.is_limit, "a number >= 0"),
+    ("timeout_s", lambda value: check.is_limit(value) and value > 0, "a number above 0"),
+    ("max_tokens", check.is_count, "a whole number >= 0"),
+    ("max_tool_calls", check.is_count, "a whole number >= 0"),
 )
 _ruled: Final = attrgetter(*(name for name, *_ in _RULES))
 _SIMULATION: Final = UserSimulation | None
@@ -198,12 +198,17 @@ def check_cases(cases: Iterable[FluentCase]) -> None:
     """Check that all are cases, each with an id of its own."""
     known: dict[str, FluentCase] = {}
     for case in cases:
-        check.require_type(case, FluentCase, "cases= takes FluentCases")
-        if (other := known.get(name := case.name)) is not None:
-            what = f"the suite has two cases with the id {name!r}"
-            help = "give each its own id; to run each case twice: num_runs=2"
-            raise case.error(what, found=f"the other is at {other.place}", help=help)
-        known[name] = case
+        check_case(case, known)
+
+
+def check_case(case: FluentCase, known: dict[str, FluentCase]) -> None:
+    """Check that a case has an id of its own, and add it to those that are known."""
+    check.require_type(case, FluentCase, "cases= takes FluentCases")
+    if (other := known.get(name := case.name)) is not None:
+        help = "give each its own id; to run each case twice: num_runs=2"
+        found = f"the other is at {other.place}"
+        raise case.error(f"two cases have the id {name!r}", found=found, help=help)
+    known[name] = case
 
 
 def initial_state(case: FluentCase) -> dict[str, Any]:
@@ -236,19 +241,16 @@ def _validate(case: FluentCase) -> None:  # one check for each field
     for (name, holds, what), value in zip(_RULES, _ruled(case), strict=True):
         if value is not None and not holds(value):
             raise EvalError(f"{name}= must be {what}", found=describe(value))
-    check.require(case.timeout_s != 0, "timeout_s= must be above 0", 0)
     tools: Any = case.mock_tool_outputs or {}
     for tool in tools:
         named = isinstance(tool, str) and tool
         check.require(named, "keys of mock_tool_outputs= are names of tools", tool)
     _check_answers(case)
-    for key in map(_turn.key_of, case.initial_state or {}):
-        _check_not_temporary("initial_state", key)
+    _check_not_temporary("initial_state", case.initial_state)
     match = case.trajectory_match
     if match not in _turn.MATCHES:
         raise EvalError(f"unknown trajectory_match={match!r}", help=check.one_of(_turn.MATCHES))
-    for tag in _items("tags", case.tags):
-        check.require(check.is_text(tag), "tags= takes names", tag)
+    _check_texts("tags", case.tags)
     _check_expectations(case)
     _check_input(case)
     alone = case.simulation is None or len(case.turns) == 1
@@ -273,8 +275,7 @@ def _check_answers(case: FluentCase) -> None:
 
 
 def _check_expectations(of: FluentCase | Turn) -> None:
-    for text in _items("rubrics", of.rubrics):
-        check.require(check.is_text(text), "rubrics= takes texts", text)
+    _check_texts("rubrics", of.rubrics)
     if (status := of.expected_status) is not None:
         known = _turn.statuses()
         what = f"unknown expected_status={status!r}"
@@ -283,25 +284,26 @@ def _check_expectations(of: FluentCase | Turn) -> None:
         )
     if of.expected_trajectory is not None:
         for call in _items("expected_trajectory", of.expected_trajectory):
-            if not isinstance(call, str) or not call:
-                ToolCall.of(call)
+            ToolCall.of(call)
     _turn.contains_of(of.expected_response_contains)
     if of.reference_response is not None:
         check.require_type(of.reference_response, str, "reference_response= must be a text")
-    if of.state_assertions is not None:
-        what = "state_assertions= must be a mapping of keys to values"
-        check.require_type(of.state_assertions, Mapping, what)
-    for ref in of.state_assertions or {}:
-        key = _turn.key_of(ref)
-        _check_not_temporary("state_assertions", key)
-        _check_not_temporary("state_assertions", key.partition(".")[2])
+    what = "state_assertions= must be a mapping of keys to values"
+    check.require_type(of.state_assertions, Mapping | None, what)
+    _check_not_temporary("state_assertions", of.state_assertions)
 
 
-def _check_not_temporary(name: str, key: str) -> None:
-    if key.startswith(_TEMPORARY):
-        what = f"{name}= has the key {key!r}, which no session keeps"
-        found = f"ADK drops keys with {_TEMPORARY!r} at the end of an invocation"
-        raise EvalError(what, found=found, help=f"use a key without {_TEMPORARY!r}")
+def _check_not_temporary(name: str, keys: StateMap | None) -> None:
+    for key in map(_turn.key_of, keys or ()):
+        if any(each.startswith(_TEMPORARY) for each in (key, key.partition(".")[2])):
+            what = f"{name}= has the key {key!r}, which no session keeps"
+            found = f"ADK drops keys with {_TEMPORARY!r} at the end of an invocation"
+            raise EvalError(what, found=found, help=f"use a key without {_TEMPORARY!r}")
+
+
+def _check_texts(name: str, value: Any) -> None:
+    for each in _items(name, value):
+        check.require(check.is_text(each), f"{name}= takes texts", each)
 
 
 def _items(name: str, value: Any) -> Sequence[Any]:
@@ -321,14 +323,11 @@ def _check_input(case: FluentCase) -> None:
         try:
             if isinstance(turn, Turn):
                 _check_expectations(turn)
-                message: Any = turn.input
-                parts = cast("list[Any]", message) if isinstance(message, list) else [message]
-                for part in parts or [""]:
-                    _check_message(part)
-            elif several and _is_part(turn):
+                _check_message(turn.input)
+            elif isinstance(turn, list | tuple) or (several and _is_part(turn)):
                 what = "a list is one turn after the other, and a Part is not a turn"
                 help = "write input=Turn([text, part]) for one message of several parts"
-                raise EvalError(what, found=describe(turn), help=help)
+                raise EvalError(what, found=describe(cast("object", turn)), help=help)
             else:
                 _check_message(turn)
         except EvalError as error:
@@ -342,16 +341,12 @@ def _check_input(case: FluentCase) -> None:
 
 
 def _check_message(message: Any) -> None:
-    if isinstance(message, str):
-        empty = not message.strip()
-    elif hasattr(message, "parts"):
-        empty = not message.parts
-    elif _is_part(message):
-        empty = False
-    else:
+    parts = [*_turn.parts_of(message)]
+    for each in parts:
         what = "a user message is a text, or a Content or Part of google.genai"
-        raise EvalError(what, found=describe(message))
-    check.require(not empty, "input= is empty", message, help="give input= a text")
+        check.require(isinstance(each, str) or _is_part(each), what, each)
+    said = any(not isinstance(each, str) or each.strip() for each in parts)
+    check.require(said, "input= is empty", message, help="give input= a text")
 
 
 def _is_part(value: Any) -> bool:

@@ -80,14 +80,8 @@ class FluentJudge:
     def _parameters(self) -> list[str]:
         """The names of the function's parameters."""
         known = (*_ARGUMENTS, *((_ASK,) if self.model is not None else ()))
-        try:
-            parameters = inspect.signature(self.fn).parameters.values()
-        except (TypeError, ValueError):
-            what = f"the signature of judge {self.name!r} cannot be read"
-            help = "wrap it: lambda actual_response: ..."
-            raise EvalError(what, found=describe(self.fn), help=help) from None
         names: list[str] = []
-        for each in parameters:
+        for each in inspect.signature(self.fn).parameters.values():
             if each.kind is each.VAR_KEYWORD:
                 return list(known)
             if each.name in known and each.kind is not each.POSITIONAL_ONLY:
@@ -119,15 +113,6 @@ class FluentJudge:
             reason = reason or "the judge gave no score"
         lower = self.lower_is_better
         return scored(self.name, score, self.threshold, lower_is_better=lower, reason=reason)
-
-
-def check_judges(judges: list[Any]) -> None:
-    """Check the judges of a suite."""
-    for given in judges:
-        name = str(getattr(given, "__name__", ""))
-        arguments = f'"{name}", {name}' if name.isidentifier() else "..."
-        help = f"write FluentJudge({arguments})"
-        check.require_type(given, FluentJudge, "custom_judges= takes FluentJudges", help=help)
 
 
 def _read(made: Any) -> tuple[float | None, str]:

@@ -117,116 +117,106 @@ def expectations(case: FluentCase) -> list[str]:
     return [name for name, is_asked in asked.items() if is_asked]
 
 
-def _all_met(
-    name: str, findings: Sequence[Finding], turns: list[float | None]
-) -> MetricScore | None:
-    if not findings:
-        return None
-    share = sum(each.ok for each in findings) / len(findings)
-    return scored(name, share, 1.0, findings=list(findings), turns=turns)
+def _share(findings: list[Finding]) -> float:
+    """The share of expectations that are met."""
+    return sum(each.ok for each in findings) / len(findings)
 
 
-def _mean(
+def _by_turn(
     seen: Observation,
     name: str,
-    threshold: float,
-    compute: Callable[[Turn, int], tuple[float, Finding] | None],
+    check: Callable[[Turn, int], tuple[float, list[Finding]] | None],
+    *,
+    threshold: float = 1.0,
+    reached: int | None = None,
 ) -> MetricScore | None:
-    """The mean over the turns of which something is expected; one that was not reached has 0."""
+    """Return the mean score of the turns of which something is expected; None if of none.
+
+    Args:
+        seen: The run.
+        name: The metric.
+        check: Returns the score of the turn at a place, and what was expected of it.
+        threshold: The threshold.
+        reached: How many turns can be checked; those after them have 0. None is those observed.
+    """
+    if reached is None:
+        reached = len(seen.turns)
     findings: list[Finding] = []
-    turns: list[float | None] = [None] * len(seen.expected)
+    turns: list[float | None] = []
     for at, expected in enumerate(seen.expected):
-        if (made := compute(expected, at)) is None:
-            continue
-        score, finding = made
-        if at >= len(seen.turns):
-            score, finding.ok, finding.reason = 0.0, False, _unreached(seen)
-        elif score >= threshold:
-            finding.ok, finding.reason = True, ""
-        turns[at] = score
-        findings.append(finding)
+        score, found = check(expected, at) or (None, [])
+        if score is not None and at >= reached:
+            score = 0.0
+            ended = f"the conversation ended after turn {reached}" if reached else "no turn ran"
+            for each in found:
+                each.ok, each.reason = False, ended
+        elif score is not None and score >= threshold:
+            for each in found:
+                each.ok, each.reason = True, ""
+        turns.append(score)
+        findings += found
     known = [each for each in turns if each is not None]
     if not known:
         return None
     return scored(name, sum(known) / len(known), threshold, findings=findings, turns=turns)
 
 
-def _unreached(seen: Observation) -> str:
-    return f"the conversation ended after turn {len(seen.turns)}" if seen.turns else "no turn ran"
-
-
-def _by_turn(
-    seen: Observation, check: Callable[[Turn, int], list[Finding]]
-) -> tuple[list[Finding], list[float | None]]:
-    """Check each turn; a turn of which nothing is expected has no score.
-
-    Args:
-        seen: The run.
-        check: Checks what is expected of the turn at a place.
-    """
-    findings: list[Finding] = []
-    turns: list[float | None] = []
-    for at, expected in enumerate(seen.expected):
-        found = check(expected, at)
-        turns.append(float(all(each.ok for each in found)) if found else None)
-        findings += found
-    return findings, turns
+def _turn(seen: Observation, at: int) -> TurnOutcome:
+    """A turn; one without anything if it was not reached."""
+    return seen.turns[at] if at < len(seen.turns) else TurnOutcome("")
 
 
 def check_trajectory(seen: Observation, threshold: float = 1.0) -> MetricScore | None:
     """Check the tool calls of each turn; the score is the mean over turns that expect some."""
 
-    def compute(turn: Turn, at: int) -> tuple[float, Finding] | None:
+    def check(turn: Turn, at: int) -> tuple[float, list[Finding]] | None:
         if turn.trajectory is None:
             return None
         # of a simulated user, the case expects them of the whole conversation
         turns = seen.turns if seen.simulated else seen.turns[at : at + 1]
         uses = [use for each in turns for use in each.tool_uses]
-        return compare_calls(turn.trajectory, uses, seen.case.trajectory_match, at + 1)
+        score, found = compare_calls(turn.trajectory, uses, seen.case.trajectory_match, at + 1)
+        return score, [found]
 
-    return _mean(seen, _metrics.TRAJECTORY, threshold, compute)
+    return _by_turn(seen, _metrics.TRAJECTORY, check, threshold=threshold)
 
 
 def check_response(seen: Observation) -> MetricScore | None:
     """Check the texts and patterns that the answers must contain."""
-    found = _by_turn(seen, lambda turn, at: [_contains(each, seen, at) for each in turn.contains])
-    return _all_met(_metrics.RESPONSE, *found)
+
+    def check(turn: Turn, at: int) -> tuple[float, list[Finding]] | None:
+        answer = _turn(seen, at).response
+        found = [_contains(each, answer, at + 1) for each in turn.contains]
+        return (_share(found), found) if found else None
+
+    return _by_turn(seen, _metrics.RESPONSE, check)
 
 
-def _contains(expected: str | re.Pattern[str], seen: Observation, at: int) -> Finding:
-    is_pattern = isinstance(expected, re.Pattern)
-    text = f"/{expected.pattern}/" if is_pattern else expected
-    if at >= len(seen.turns):
-        return Finding("answer contains", False, text, None, _unreached(seen), at + 1)
-    answer = seen.turns[at].response
-    if is_pattern:
-        ok, what = expected.search(answer) is not None, "the answer does not match"
+def _contains(expected: str | re.Pattern[str], answer: str, turn: int) -> Finding:
+    if isinstance(expected, re.Pattern):
+        text, what = f"/{expected.pattern}/", "the answer does not match"
+        ok = expected.search(answer) is not None
     else:
-        ok, what = expected.casefold() in answer.casefold(), "the answer does not contain"
+        text, what = expected, "the answer does not contain"
+        ok = expected.casefold() in answer.casefold()
     reason = "" if ok else f"{what} {shown(text)}: {shown(answer)}"
-    return Finding("answer contains", ok, text, answer, reason, at + 1)
+    return Finding("answer contains", ok, text, answer, reason, turn)
 
 
 def check_state(seen: Observation) -> MetricScore | None:
     """Check state after each turn that asserts some, and at the end."""
+    last = len(seen.expected) - 1
+    reached = len(seen.states)
 
-    def check(turn: Turn, at: int) -> list[Finding]:
-        asserted = turn.state_assertions or {}
-        if at < len(seen.states):
-            return _check_keys(asserted, seen.states[at], seen.writes[at], at + 1)
-        return _fail(_check_keys(asserted, {}, {}, at + 1), _unreached(seen))
+    def check(turn: Turn, at: int) -> tuple[float, list[Finding]] | None:
+        state: Mapping[str, Any] = seen.states[at] if at < reached else {}
+        writes: Mapping[str, Mapping[str, Any]] = seen.writes[at] if at < reached else {}
+        found = _check_keys(turn.state_assertions or {}, state, writes, at + 1)
+        if at == last:
+            found += _check_keys(seen.case.state_assertions or {}, seen.state, seen.written, None)
+        return (_share(found), found) if found else None
 
-    findings, turns = _by_turn(seen, check)
-    final = _check_keys(seen.case.state_assertions or {}, seen.state, seen.written, None)
-    if len(seen.turns) < len(seen.expected):
-        _fail(final, _unreached(seen))
-    return _all_met(_metrics.STATE, [*findings, *final], turns)
-
-
-def _fail(findings: list[Finding], reason: str) -> list[Finding]:
-    for each in findings:
-        each.ok, each.reason = False, each.reason or reason
-    return findings
+    return _by_turn(seen, _metrics.STATE, check, reached=reached)
 
 
 def check_budget(seen: Observation) -> MetricScore | None:
@@ -253,27 +243,25 @@ def check_budget(seen: Observation) -> MetricScore | None:
         unit = _UNITS[name]
         reason = "" if ok else f"{measured(actual, unit)} of {measured(limit, unit)}"
         findings.append(Finding(name, ok, limit, actual, reason))
-    score = _all_met(_metrics.BUDGET, findings, [])
-    if score is not None and unknown and sum(not each.ok for each in findings) == len(unknown):
-        score.status, score.score = MetricStatus.NOT_EVALUATED, None
-        score.reason = "; ".join(unknown)
-    return score
+    if not findings:
+        return None
+    only_unknown = bool(unknown) and sum(not each.ok for each in findings) == len(unknown)
+    score, reason = (None, "; ".join(unknown)) if only_unknown else (_share(findings), "")
+    return scored(_metrics.BUDGET, score, 1.0, findings=findings, reason=reason)
 
 
 def check_status(seen: Observation) -> MetricScore | None:
     """Check what became of the run of each turn that expects something of it."""
 
-    def check(turn: Turn, at: int) -> list[Finding]:
+    def check(turn: Turn, at: int) -> tuple[float, list[Finding]] | None:
         if (wanted := turn.expected_status) is None:
-            return []
-        if at >= len(seen.turns):
-            return [Finding("status", False, wanted, None, _unreached(seen), at + 1)]
-        found, why = seen.turns[at].status, seen.turns[at].ended
+            return None
+        found, why = _turn(seen, at).status, _turn(seen, at).ended
         ok = found == wanted
         reason = "" if ok else f"expected {wanted}, found {found}{why and f': {why}'}"
-        return [Finding("status", ok, wanted, found, reason, at + 1)]
+        return float(ok), [Finding("status", ok, wanted, found, reason, at + 1)]
 
-    return _all_met(_metrics.STATUS, *_by_turn(seen, check))
+    return _by_turn(seen, _metrics.STATUS, check)
 
 
 def check_answers(seen: Observation) -> MetricScore | None:
@@ -286,22 +274,22 @@ def check_answers(seen: Observation) -> MetricScore | None:
         told = f"only {asked} of {count} were asked for" if asked else "nothing has asked for it"
         reason = "" if ok else told
         findings.append(Finding(f"answer to {name}", ok, plain(given), asked, reason))
-    return _all_met(_metrics.ANSWERS, findings, [])
+    return scored(_metrics.ANSWERS, _share(findings), 1.0, findings=findings) if findings else None
 
 
 def check_match(seen: Observation, threshold: float) -> MetricScore | None:
     """Compute ROUGE-1 of the answers with their references."""
     from adk_fluent.eval._checks._rouge import rouge1  # noqa: PLC0415  # rarely needed
 
-    def compute(turn: Turn, at: int) -> tuple[float, Finding] | None:
+    def check(turn: Turn, at: int) -> tuple[float, list[Finding]] | None:
         if (reference := turn.reference_response) is None:
             return None
-        answer = seen.turns[at].response if at < len(seen.turns) else None
-        score = rouge1(answer or "", reference)
+        answer = _turn(seen, at).response
+        score = rouge1(answer, reference)
         why = f"ROUGE-1 is {score:.2f}"
-        return score, Finding("answer matches", False, reference, answer, why, at + 1)
+        return score, [Finding("answer matches", False, reference, answer, why, at + 1)]
 
-    return _mean(seen, _metrics.MATCH, threshold, compute)
+    return _by_turn(seen, _metrics.MATCH, check, threshold=threshold)
 
 
 #: What computes each metric of ours that decides.

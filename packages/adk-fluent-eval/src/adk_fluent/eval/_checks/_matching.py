@@ -145,8 +145,6 @@ def _subset(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[fl
 
 
 def _f1(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> tuple[float, str]:
-    if not expected and not actual:
-        return 1.0, ""
     hits = len(_paired(expected, actual))
     score = 2 * hits / (len(expected) + len(actual))
     return score, "" if score == 1.0 else (
@@ -159,27 +157,23 @@ def _paired(expected: Sequence[ToolCall], actual: Sequence[ToolUse]) -> dict[int
     candidates = [
         [at for at, use in enumerate(actual) if not _difference(call, use)] for call in expected
     ]
-    taken: dict[int, int] = {}  # actual -> expected
-
+    taken: dict[int, int] = {}  # observed -> expected
+    pairs: dict[int, int] = {}  # expected -> observed
     for first in range(len(expected)):
-        seen: set[int] = set()
-        path: list[tuple[int, int]] = []  # expected call, observed call
-        todo = [(first, iter(candidates[first]))]
-        while todo:
-            asking, options = todo[-1]
-            option = next((each for each in options if each not in seen), None)
-            if option is None:
-                todo.pop()
-                if path:
-                    path.pop()
+        asked: dict[int, int] = {}  # observed -> the expected call that would take it
+        todo = [first]
+        for call in todo:  # which grows
+            fresh = [use for use in candidates[call] if use not in asked]
+            asked |= dict.fromkeys(fresh, call)
+            free: int | None = next((use for use in fresh if use not in taken), None)
+            if free is None:
+                todo += [taken[use] for use in fresh]
                 continue
-            seen.add(option)
-            path.append((asking, option))
-            if option not in taken:
-                taken.update({use: call for call, use in path})
-                break
-            todo.append((taken[option], iter(candidates[taken[option]])))
-    return {call: use for use, call in taken.items()}
+            while free is not None:  # each hands on what it had
+                taker = taken[free] = asked[free]
+                pairs[taker], free = free, pairs.get(taker)
+            break
+    return pairs
 
 
 def _absent(call: ToolCall, actual: Sequence[ToolUse], suffix: str) -> str:

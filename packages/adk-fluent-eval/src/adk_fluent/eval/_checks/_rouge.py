@@ -9,6 +9,7 @@ Sources: C.-Y. Lin, "ROUGE: A package for automatic evaluation of summaries" (20
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from functools import lru_cache
@@ -31,6 +32,7 @@ _IRREGULAR: Final = dict(
 )
 
 # Of two endings that match, the longer one comes first.
+_PLURALS: Final = _pairs("sses:ss ies:i ss:ss s:")
 _STEP_2: Final = _pairs(
     "ational:ate ization:ize fulness:ful ousness:ous iveness:ive tional:tion biliti:ble "
     "entli:ent ousli:ous ation:ate alism:al aliti:al iviti:ive fulli:ful enci:ence "
@@ -48,13 +50,13 @@ _KINDS: Final = str.maketrans(
 )
 
 
+@lru_cache(4096)
 def _stem(word: str) -> str:
     """Return the stem of a word of lower-case ASCII letters and digits."""
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
-    if len(word) <= 2:
-        return word
-    word = _without_past(_without_plural(word))
+    if word in _IRREGULAR or len(word) < _STEMMED_FROM:
+        return _IRREGULAR.get(word, word)
+    is_short = len(word) == 4 and word.endswith("ies")  # "ties"
+    word = _without_past(word[:-1] if is_short else _replaced(word, _PLURALS, 0))
     if word[-1] == "y" and len(word) > 2 and _shape(word)[-2] == "c":
         word = f"{word[:-1]}i"
     for endings, least in _STEPS:
@@ -90,26 +92,14 @@ def _ends_short(word: str) -> bool:
 # --- the steps -----------------------------------------------------------------------------------
 
 
-def _without_plural(word: str) -> str:
-    """Step 1a: "caresses", "ponies", "ties", "cats"."""
-    if word.endswith("sses"):
-        return word[:-2]
-    if word.endswith("ies"):
-        return word[:-1] if len(word) == 4 else word[:-2]
-    return word if word.endswith("ss") else word.removesuffix("s")
-
-
 def _without_past(word: str) -> str:
     """Step 1b: "agreed", "tied", "plastered", "motoring"."""
     if word.endswith("ied"):
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
-    for ending in ("ed", "ing"):
-        if word.endswith(ending):
-            rest = word.removesuffix(ending)
-            return _repaired(rest) if "v" in _shape(rest) else word
-    return word
+    rest = word.removesuffix("ed" if word.endswith("ed") else "ing")
+    return _repaired(rest) if rest != word and "v" in _shape(rest) else word
 
 
 def _repaired(word: str) -> str:
@@ -122,7 +112,7 @@ def _repaired(word: str) -> str:
 
 
 def _replaced(word: str, endings: tuple[tuple[str, str], ...], least: int) -> str:
-    """Steps 2 to 4: "relational", "triplicate", "revival"."""
+    """Steps 1a and 2 to 4: "caresses", "relational", "triplicate", "revival"."""
     for ending, new in endings:
         if word.endswith(ending):
             rest = word.removesuffix(ending)
@@ -150,18 +140,12 @@ def _without_last_letter(word: str) -> str:
 
 _STEMMED_FROM: Final = 4  # letters; shorter words stay as they are
 _CACHED_UP_TO: Final = 40  # letters; longer ones are rarely words
-
-# First and last letters of scripts that have no spaces between words.
-_ONE_BY_ONE: Final = (
-    ("\u3040", "\u30ff"),  # hiragana and katakana
-    ("\u4e00", "\u9fff"),  # Chinese characters
-    ("\uac00", "\ud7af"),  # syllables of Hangul
-)
-_WITH_MARKS: Final = (
-    ("\u0e00", "\u0eff"),  # Thai and Lao
-    ("\u1000", "\u109f"),  # Myanmar
-    ("\u1780", "\u17ff"),  # Khmer
-)
+# Scripts that have no spaces between words.
+#: Hiragana and katakana, Chinese characters, syllables of Hangul.
+_ONE_BY_ONE: Final = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+#: Thai and Lao, Myanmar, Khmer.
+_WITH_MARKS: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_ASCII: Final = {at: each if (each := chr(at)).isalnum() else " " for at in range(128)}
 
 
 def rouge1(candidate: str, reference: str) -> float:
@@ -193,23 +177,13 @@ def _words(text: str) -> list[str]:
 
 def _spaced(letter: str) -> str:
     """A character with spaces around it where words end."""
-    if _is_in(_ONE_BY_ONE, letter):
+    if _ONE_BY_ONE.match(letter):
         return f" {letter} "
     is_mark = unicodedata.category(letter)[0] == "M"
-    if _is_in(_WITH_MARKS, letter) and not is_mark:
+    if _WITH_MARKS.match(letter) and not is_mark:
         return f" {letter}"
     return letter if is_mark or letter.isalnum() else " "
 
 
-def _is_in(ranges: tuple[tuple[str, str], ...], letter: str) -> bool:
-    return any(first <= letter <= last for first, last in ranges)
-
-
 def _root(word: str) -> str:
-    if len(word) < _STEMMED_FROM:
-        return word
-    return _cached_stem(word) if len(word) <= _CACHED_UP_TO else _stem(word)
-
-
-_cached_stem = lru_cache(4096)(_stem)
-_ASCII: Final = {at: each if (each := chr(at)).isalnum() else " " for at in range(128)}
+    return _stem(word) if len(word) <= _CACHED_UP_TO else _stem.__wrapped__(word)

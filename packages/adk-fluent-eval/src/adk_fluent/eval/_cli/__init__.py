@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from adk_fluent.eval._cli._commands import compare, list_cases, matrix, merge
+from adk_fluent.eval._cli._commands import compare, list_cases, merge
 from adk_fluent.eval._cli._run import run
 
 
-@click.group("eval")
+@click.group("eval", context_settings={"show_default": True})
 def evaluate() -> None:
     """Run suites, compare and join reports, list cases.
 
@@ -17,5 +17,5 @@ def evaluate() -> None:
     """
 
 
-for _command in (run, matrix, compare, merge, list_cases):
+for _command in (run, compare, merge, list_cases):
     evaluate.add_command(_command)

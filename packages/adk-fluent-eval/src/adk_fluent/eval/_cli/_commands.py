@@ -1,15 +1,11 @@
-"""The commands beside ``adk-fluent eval run``: matrix, compare, merge and list."""
+"""The commands beside ``adk-fluent eval run``: compare, merge and list."""
 
 from __future__ import annotations
 
-import json
-import sys
-from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 import click
 
-from adk_fluent.cli import INTERRUPTED, note
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._cli import _common as common
 from adk_fluent.eval._cli._common import FORMS, Output
@@ -17,66 +13,13 @@ from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form
 from adk_fluent.eval._running._plan import MetricPlan
-from adk_fluent.eval._text import encodable, one_line, plural
-
-if TYPE_CHECKING:
-    from adk_fluent.eval._suite import FluentEvalSuite
-
-
-#: Fields of a case that a list for programs has.
-_SHOWN: Final = ("target_node", "skip", "xfail")
-
-
-@click.command("matrix", short_help="Run a suite with several models, and compare them.")
-@click.argument("target")
-@common.pipeline_option
-@common.registry_option
-@click.option("--model", "models", multiple=True, required=True, help="A model; repeatable.")
-@click.option("--runs", type=click.IntRange(min=1), help="Runs of each case.")
-@click.option("--cache", type=click.Path(file_okay=False), help="Keep and replay answers there.")
-@common.output_options("markdown")
-@click.pass_context
-def matrix(ctx: click.Context, target: str, **options: Any) -> None:
-    """Run a suite with several models, and compare them.
-
-    TARGET is as for eval run. Each model answers in place of every model of the pipeline. Exits
-    with 1 if a gate is not met.
-    """
-    suites = common.load_suites(target, options["pipeline"], options["registry"])
-    if len(suites) > 1:
-        names = ", ".join(each.name for each in suites)
-        raise EvalError(f"{target} has several suites", found=names)
-    models, runs, cache = options["models"], options["runs"], options["cache"]
-    try:
-        with redirect_stdout(sys.stderr):  # tools may print
-            found = common.run_interruptible(suites[0].matrix(models, num_runs=runs, cache=cache))
-    except KeyboardInterrupt:
-        note("[interrupted]", fg="yellow")
-        ctx.exit(INTERRUPTED)
-    output = Output(options)
-    output.write("markdown", found.to_markdown)
-    output.summarize(found.to_markdown)
-    output.say([str(found)])
-    ctx.exit(output.code(ok=all(each.ok for each in found.values())))
+from adk_fluent.eval._text import one_line, plural
 
 
 @click.command("compare", short_help="Compare a report with a baseline, case by case.")
 @click.argument("current", type=click.Path())
 @click.argument("baseline", type=click.Path())
-@click.option(
-    "--max-regressions",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Cases that may regress, at most.",
-)
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="The p-value up to which a change is significant.",
-)
+@click.option("--max-regressions", type=common.FROM_0, default=0, help="Cases that may regress.")
 @common.output_options("json", "markdown", "html")
 @click.pass_context
 def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> None:
@@ -86,7 +29,7 @@ def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> 
     none could be compared.
     """
     report, before = FluentEvalReport.load(current), FluentEvalReport.load(baseline)
-    comparison = report.compare(before, alpha=options["alpha"])
+    comparison = report.compare(before)
     worse = len(comparison.regressed)
     ok = comparison.compared > 0 and worse <= options["max_regressions"]
     output = Output(options)
@@ -119,38 +62,20 @@ def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
 @click.command("list", short_help="List the cases of suites, running nothing.")
 @click.argument("target")
 @common.registry_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-def list_cases(target: str, as_json: bool, registry: str | None) -> None:
+def list_cases(target: str, registry: str | None) -> None:
     """List the cases of suites, running nothing.
 
     TARGET is as for eval run.
     """
-    suites = common.load_suites(target, registry=registry)
-    found: list[dict[str, Any]] = [
-        {"suite": suite.name, "cases": _cases(suite)} for suite in suites
-    ]
-    if as_json:
-        click.echo(encodable(json.dumps(found, indent=2, ensure_ascii=False)))
-        return
-    for suite, each in zip(suites, found, strict=True):
+    for suite in common.load_suites(target, registry=registry):
         click.echo(f"{one_line(suite.name, 80)}: {plural(len(suite.cases), 'case')}")
-        for case in each["cases"]:
-            tags = f" [{', '.join(case['tags'])}]" if case["tags"] else ""
-            skipped = " (skipped)" if case["skip"] else ""
-            metrics = ", ".join(case["metrics"]) or "no metric"
-            line = f"{case['id']}{tags}{skipped}: {case['input']}"
+        plan = MetricPlan(suite)
+        for case in suite.cases:
+            try:
+                metrics = ", ".join(each.name for each in plan.of(case))
+            except EvalError:  # it expects nothing, which a run refuses
+                metrics = "no metric"
+            tags = f" [{', '.join(case.tags)}]" if case.tags else ""
+            skipped = " (skipped)" if case.skip else ""
+            line = f"{case.name}{tags}{skipped}: {text_of(case.turns[0].input)}"
             click.echo(f"  {one_line(line, 120)}  -> {metrics}")
-
-
-def _cases(suite: FluentEvalSuite) -> list[dict[str, Any]]:
-    plan = MetricPlan(suite)
-    found: list[dict[str, Any]] = []
-    for case in suite.cases:
-        try:
-            metrics = [each.name for each in plan.of(case)]
-        except EvalError:  # it expects nothing, which a run refuses
-            metrics = []
-        made = {"id": case.name, "tags": [*case.tags], "turns": len(case.turns), "metrics": metrics}
-        made |= {"input": text_of(case.turns[0].input), "location": case.place}
-        found.append(made | {name: getattr(case, name) for name in _SHOWN})
-    return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, Target, attribute_of, module_of, note
-from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import Source, with_suite
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _FILES: Final = (".yaml", ".yml", ".json", ".csv", ".jsonl", ".ndjson")
+FROM_0: Final = click.IntRange(min=0)
 pipeline_option = click.option(
     "--pipeline", metavar="TARGET", help="What is evaluated; for a file of cases."
 )
@@ -80,14 +81,12 @@ def _from_file(path: str, registry: str | None) -> FluentEvalSuite:
 
 def _from_module(target: Target) -> list[FluentEvalSuite]:
     module = module_of(target)
-    public = ((name, each) for name, each in vars(module).items() if not name.startswith("_"))
-    known = {name: each for name, each in public if isinstance(each, FluentEvalSuite)}
+    known = [name for name, each in vars(module).items() if isinstance(each, FluentEvalSuite)]
     names = ", ".join(known) or "none"
-    if target.attribute is None and len({id(each) for each in known.values()}) != 1:
-        what = f"{target.source} has {'several suites' if known else 'no FluentEvalSuite'}"
-        help = f"name one: {target.source}:{next(iter(known), 'suite')}"
-        raise target.error(what, help, found=names)
-    value: Any = attribute_of(target, module) if target.attribute else next(iter(known.values()))
+    if target.attribute is None:
+        help = f"name one: {target.source}:{(*known, 'suite')[0]}"
+        raise target.error(f"{target.text} names no suite", help, found=names)
+    value: Any = attribute_of(target, module)
     if callable(value) and not isinstance(value, type):
         try:
             value = value()
@@ -162,12 +161,9 @@ class Output:
         """Note a file that cannot be written, and go on."""
         try:
             yield
-        except EvalFileError as error:
-            self._fail(str(error))
-
-    def _fail(self, why: str) -> None:
-        self.failed = True
-        note(f"error: {why}", fg="red")
+        except OSError as error:
+            self.failed = True
+            note(f"error: {error}", fg="red")
 
     def summarize(self, make: Callable[[], str]) -> None:
         """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
@@ -175,15 +171,12 @@ class Output:
         if not path:
             return
         page = f"{encodable(make())}\n".encode()
-        try:
-            with Path(path).open("ab") as file:
-                room = _SUMMARY_BYTES - file.tell()
-                if len(page) > room:
-                    end = page.rfind(b"\n", 0, max(0, room - len(_CUT)))
-                    page = page[:end] + _CUT.encode() if end > 0 else b""
-                file.write(page)
-        except OSError as error:
-            self._fail(f"{path} cannot be written: {error.strerror or error}")
+        with self.noting(), Path(path).open("ab") as file:
+            room = _SUMMARY_BYTES - file.tell()
+            if len(page) > room:
+                end = page.rfind(b"\n", 0, max(0, room - len(_CUT)))
+                page = page[:end] + _CUT.encode() if end > 0 else b""
+            file.write(page)
 
     def write_report(
         self, report: FluentEvalReport, baseline: FluentEvalReport | None = None, suite: str = ""
@@ -217,49 +210,22 @@ def styled(verdict: str, *, ok: bool) -> str:
 
 T = TypeVar("T")
 
-_PATIENCE: Final = 2.0  # seconds that a tool may block the loop after Ctrl-C
-_SIGNALS: Final = [signal.SIGINT, signal.SIGTERM, *([signal.SIGALRM] if os.name != "nt" else [])]
-
 
 def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine; a signal cancels it, or breaks into a tool that blocks the loop.
+    """Run a coroutine, which SIGINT or SIGTERM cancels; a second one breaks into what blocks.
 
     Raises:
-        KeyboardInterrupt: SIGINT or SIGTERM came.
+        KeyboardInterrupt: A signal came.
     """
-    asked: list[int] = []
 
-    async def interruptible() -> T:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)  # which asyncio knows what to do about
 
-        def stop(number: int, _: Any) -> None:
-            if asked:  # again, or the alarm of a loop that a tool blocks
-                raise KeyboardInterrupt
-            asked.append(number)
-            _alarm(_PATIENCE)
-            loop.call_soon_threadsafe(_alarm, 0.0)  # the loop is alive
-            if task is not None:
-                loop.call_soon_threadsafe(task.cancel)
-
-        try:
-            before = {number: signal.signal(number, stop) for number in _SIGNALS}
-        except ValueError:  # not the main thread
-            return await work
-        try:
-            return await work
-        finally:
-            _alarm(0.0)
-            for number, each in before.items():
-                signal.signal(number, each)
-
+    # of a job in the background, shells make SIGINT ignored
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: interrupt}
+    before = {number: signal.signal(number, each) for number, each in handlers.items()}
     try:
-        return asyncio.run(interruptible())
-    except asyncio.CancelledError:
-        if not asked:
-            raise
-        raise KeyboardInterrupt from None
-
-
-def _alarm(seconds: float) -> None:
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        return asyncio.run(work)
+    finally:
+        for number, each in before.items():
+            signal.signal(number, each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from contextlib import redirect_stdout
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,6 @@ from adk_fluent import cli
 from adk_fluent.cli import is_interactive
 from adk_fluent.eval._cli import _common as common
 from adk_fluent.eval._cli._common import FORMS, STDOUT, Output
-from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document
@@ -31,8 +30,6 @@ from adk_fluent.ir import Node
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.progress import Progress as Bar
-
     from adk_fluent.eval._suite import FluentEvalSuite
 
 
@@ -41,19 +38,6 @@ _OF_SERVICES: Final = re.compile(
     r"(gaierror|\w*(API|Auth|Client|Connect|Connection|Credentials|Server|SSL|Transport)\w*"
     r"(Error|Timeout))$"
 )
-
-
-def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """A share, as ``0.95`` or ``95%``."""
-    if value is None:
-        return None
-    try:
-        number = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise click.BadParameter(f"{value!r} is not a share; write 0.95 or 95%.")
-    return number
 
 
 def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -67,6 +51,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 
 
 _COUNT: Final = click.IntRange(min=1)
+_FOLDER: Final = click.Path(file_okay=False)
 _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 
@@ -77,44 +62,29 @@ _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 @click.option("--tag", "filter_tags", multiple=True, help="Run cases with this tag; repeatable.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
 @click.option("--runs", "num_runs", type=_COUNT, help="Runs of each case.")
-@click.option(
-    "--parallelism",
-    type=_COUNT,
-    default=10,
-    show_default=True,
-    help="Runs at the same time, at most.",
-)
+@click.option("--parallelism", type=_COUNT, default=10, help="Runs at the same time, at most.")
 @click.option("--timeout", "timeout_s", type=_SECONDS, help="Seconds of a run, at most.")
 @click.option("--shard", callback=_shard, metavar="I/N", help="Run part I of N of the cases.")
 @click.option(
     "--engine", type=click.Choice(get_args(Engine)), default="auto", help="Ours, or ADK's: local."
 )
 @click.option("--model", help="Answers in place of every model of the pipeline.")
-@click.option("--cache", type=click.Path(file_okay=False), help="Keep and replay answers there.")
+@click.option("--cache", type=_FOLDER, help="Keep and replay answers there.")
 @click.option(
     "--cache-mode",
     type=click.Choice(get_args(CacheMode)),
     default="auto",
-    show_default=True,
     help="What --cache does: record everything anew, or replay without calling a model.",
 )
 @click.option("--journal", type=click.Path(dir_okay=False), help="Resume what is done there.")
 @click.option("--fail-fast", is_flag=True, help="Start nothing more after a run that did not pass.")
 @click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with this report.")
 @click.option("--update-baseline", is_flag=True, help="Write the results to --baseline instead.")
-@click.option(
-    "--max-regressions", type=click.IntRange(min=0), help="Cases that may regress, at most."
-)
-@click.option("--min-pass-rate", callback=_share, metavar="SHARE", help="Such as 0.95 or 95%.")
+@click.option("--max-regressions", type=common.FROM_0, help="Cases that may regress.")
+@click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="Such as 0.95.")
 @common.output_options(*FORMS)
-@click.option(
-    "--adk-results",
-    type=click.Path(file_okay=False),
-    metavar="AGENT",
-    help="Write results into this agent's folder, for adk web.",
-)
+@click.option("--adk-results", type=_FOLDER, metavar="AGENT", help="Write there for adk web.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
-@click.option("--no-progress", is_flag=True, help="Show no progress.")
 @click.pass_context
 def run(ctx: click.Context, target: str, **options: Any) -> None:
     """Run suites, and report whether they pass.
@@ -176,9 +146,9 @@ class _Job:
 
     def __init__(self, suite: FluentEvalSuite, options: dict[str, Any], *, label: str) -> None:
         self._label, self._options = label, options
-        path: str | None = options["baseline"]
-        self._baseline_path = None if path is None else with_suite(path, label)
-        self._baseline = self._load_baseline(update=options["update_baseline"])
+        path = self._baseline_path = options["baseline"] and with_suite(options["baseline"], label)
+        is_new = options["update_baseline"] and not Path(path).exists()
+        self._baseline = FluentEvalReport.load(path) if path and not is_new else None
         asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
         changes = {name: each for name, each in asked.items() if each is not None}
         self.suite = copy(suite)  # the module's own stays unchanged
@@ -193,16 +163,6 @@ class _Job:
             given["journal"] = with_suite(options["journal"], label)
         self._given = cast("RunOptions", given)
 
-    def _load_baseline(self, *, update: bool) -> FluentEvalReport | None:
-        path = self._baseline_path
-        if path is None or (update and not Path(path).exists()):
-            return None
-        if not Path(path).exists():
-            raise EvalFileError(
-                "there is no baseline", path=path, help="write it: --update-baseline"
-            )
-        return FluentEvalReport.load(path)
-
     def check(self) -> None:
         """Check everything that the suite names, and that there is a key for Gemini."""
         self.suite.check(**self._given)
@@ -214,12 +174,10 @@ class _Job:
     def run(self, output: Output) -> FluentEvalReport:
         """Run the suite, write and print; what is done when Ctrl-C stops it becomes the report."""
         options, path = self._options, self._baseline_path
-        display = _ProgressDisplay(
-            self.suite.name, on=not (options["quiet"] or options["no_progress"])
-        )
+        display = _ProgressDisplay(self.suite.name, on=not options["quiet"])
         run = SuiteRun(self.suite, {**self._given, "progress": display})
         try:
-            with display.shown(), redirect_stdout(sys.stderr):  # tools may print
+            with display.bar, redirect_stdout(sys.stderr):  # tools may print
                 report = common.run_interruptible(run.report())
         except KeyboardInterrupt:
             report = run.interrupted_report()
@@ -246,42 +204,33 @@ _UPDATES: Final = 10  # progress lines of a run without a terminal
 
 
 class _ProgressDisplay:
-    """Shows the progress of one suite."""
+    """Shows the progress of one suite on standard error: a bar on terminals, otherwise lines."""
 
     def __init__(self, title: str, *, on: bool) -> None:
-        self._title = one_line(title, 40)
-        self._on = on
-        self._counts: Counter[Status] = Counter()
-        self._bar: Bar | None = _bar() if on and is_interactive(sys.stderr) else None
-        if self._bar is not None:
-            title = self._title.replace("[", r"\[")  # of rich's markup
-            self._task: Any = self._bar.add_task(title, total=None, counts="")
+        from rich.console import Console  # noqa: PLC0415  # slow to import
+        from rich.markup import escape  # noqa: PLC0415
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress  # noqa: PLC0415
 
-    def shown(self) -> AbstractContextManager[Any]:
-        """Return the context in which the progress is shown."""
-        return nullcontext() if self._bar is None else self._bar
+        self._title, self._on = one_line(title, 40), on
+        self._has_bar = on and is_interactive(sys.stderr)
+        self._counts: Counter[Status] = Counter()
+        self.bar = Progress(
+            *("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[counts]}"),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not self._has_bar,
+        )
+        self._task = self.bar.add_task(escape(self._title), total=None, counts="")
 
     def __call__(self, progress: Progress) -> None:
         """Show a finished run."""
         outcome, done, total = progress.outcome, progress.done, progress.total
         self._counts[outcome.status] += 1
         counts = ", ".join(f"{count:,} {status}" for status, count in self._counts.items())
-        missed = [outcome_line(outcome)] if outcome.status in {"failed", "error"} else []
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, counts=counts)
-            for each in missed:
-                self._bar.console.print(each, markup=False, highlight=False, soft_wrap=True)
-        elif self._on:
-            if done * _UPDATES // total > (done - 1) * _UPDATES // total:
-                missed.append(f"{self._title}: {done:,} of {total:,} runs, {counts}")
-            for each in missed:
-                click.echo(each, err=True)
-
-
-def _bar() -> Bar:
-    from rich.console import Console  # noqa: PLC0415  # slow to import
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress  # noqa: PLC0415
-
-    counts = "{task.fields[counts]}"
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), counts)
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+        self.bar.update(self._task, completed=done, total=total, counts=counts)
+        lines = [outcome_line(outcome)] if outcome.status in {"failed", "error"} else []
+        is_due = done * _UPDATES // total > (done - 1) * _UPDATES // total
+        if is_due and not self._has_bar:
+            lines.append(f"{self._title}: {done:,} of {total:,} runs, {counts}")
+        for each in lines if self._on else ():
+            self.bar.console.print(each, markup=False, highlight=False, soft_wrap=True)

@@ -7,12 +7,13 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from adk_fluent.eval._arguments import did_you_mean, require_type
-from adk_fluent.eval._cases._case import FluentCase, initial_state
-from adk_fluent.eval._cases._suite import SAMPLES, Suite
+from adk_fluent.eval._cases._case import FluentCase, check_case, initial_state
+from adk_fluent.eval._cases._suite import Suite
 from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation, key_of
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import defaults_of
@@ -41,17 +42,12 @@ SUITE_FIELDS: Final = tuple(
     for name in Suite.__dataclass_fields__
     if name not in {"pipeline", "cases", "custom_judges"}
 )
-#: Fields in the order in which files have them.
-_EXPECTED: Final = (
-    *("expected_trajectory", "rubrics", "reference_response", "expected_response_contains"),
-    *("state_assertions", "expected_status"),
-)
+#: In the order in which files have them.
 CASE_FIELDS: Final = (
-    *("id", "input", *_EXPECTED, "simulation", "trajectory_match", "mock_tool_outputs"),
-    *("initial_state", "target_node", "max_cost_usd", "max_tokens", "max_latency_s"),
-    *("max_tool_calls", "timeout_s", "skip", "xfail", "tags", "metadata", "answers"),
+    *("id", "input"),
+    *(name for name in FluentCase.__dataclass_fields__ if name not in {"id", "input", "location"}),
 )
-TURN_FIELDS: Final = ("input", *_EXPECTED)
+TURN_FIELDS: Final = tuple(Turn.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
@@ -84,22 +80,29 @@ def _marker(value: Any, *known: str) -> str | None:
 
 def suite_data(suite: Suite) -> dict[str, Any]:
     """Return the fields of a suite that differ from their defaults, without its cases."""
-    made = {name: value for name in SUITE_FIELDS if (value := getattr(suite, name))}
-    if made.get("num_runs") == 1:
-        del made["num_runs"]
-    if made.get("judge_samples") == SAMPLES:
-        del made["judge_samples"]
+    writers: dict[str, Callable[[Any], Any]] = {
+        "gate": _record_data,
+        "simulation": _simulation,
+    }
+    changed = {**_changed(suite), "name": suite.name}  # without one, it is called as its file
     if not isinstance(suite.judge_model, str):
-        made.pop("judge_model", None)
-    if "metrics" in made:
-        made["metrics"] = list(suite.metrics)
-    del made["gate"]
-    if gate := _record_data(suite.gate):
-        made["gate"] = gate
-    if suite.simulation is not None:
-        del made["simulation"]
-        made["simulation"] = _simulation(suite.simulation)
-    return made
+        changed.pop("judge_model", None)
+    return {
+        name: writers.get(name, plain)(changed[name]) for name in SUITE_FIELDS if name in changed
+    }
+
+
+def _changed(record: Suite | FluentCase | Turn | Gate | UserSimulation) -> dict[str, Any]:
+    """The fields of a record that differ from their defaults."""
+    return {
+        name: value
+        for name, default in defaults_of(type(record)).items()
+        if (value := getattr(record, name)) != default
+    }
+
+
+def _record_data(record: Gate | UserSimulation) -> dict[str, Any]:
+    return {name: plain(value) for name, value in _changed(record).items()}
 
 
 def _simulation(simulation: UserSimulation) -> dict[str, Any]:
@@ -107,15 +110,6 @@ def _simulation(simulation: UserSimulation) -> dict[str, Any]:
         what = f"simulation: {name}= has a value that files cannot hold"
         require_type(getattr(simulation, name), str | None, what, help="use a name or a text")
     return _record_data(simulation)
-
-
-def _record_data(record: Gate | UserSimulation) -> dict[str, Any]:
-    """The fields of a record that differ from their defaults."""
-    return {
-        name: plain(value)
-        for name, default in defaults_of(type(record)).items()
-        if (value := getattr(record, name)) != default
-    }
 
 
 def case_data(case: FluentCase) -> dict[str, Any]:
@@ -139,13 +133,10 @@ class _Writer:
     def fields(self, of: FluentCase | Turn, names: Iterable[str]) -> dict[str, Any]:
         """Return the fields that are set."""
         made: dict[str, Any] = {}
-        defaults = defaults_of(type(of))
-        for name in names:
-            value, default = getattr(of, name), defaults[name]
-            if value is None or (default is not None and (not value or value == default)):
-                continue
-            write = self._writers.get(name)
-            made[name] = self._plain(name, value) if write is None else write(value)
+        changed = _changed(of)
+        for name in (each for each in names if each in changed):
+            write = self._writers.get(name) or partial(self._plain, name)
+            made[name] = write(changed[name])
         return made
 
     def _input(self, given: Any) -> Any:
@@ -155,7 +146,7 @@ class _Writer:
 
     def _turn(self, given: Any) -> Any:
         if isinstance(given, Turn):
-            return {"input": self._turn(given.input), **self.fields(given, _EXPECTED)}
+            return {"input": self._turn(given.input), **self.fields(given, TURN_FIELDS[1:])}
         if isinstance(given, str):
             return self._plain("input", given)
         from adk_fluent.eval._files._cases_adk import content_data  # noqa: PLC0415  # slow
@@ -245,17 +236,17 @@ class Reader:
             "mock_tool_outputs": lambda at, value: self._each(at, value, CALL, RAISE),
         }
 
-    def fields(self, at: At, value: Any, names: Collection[str], what: str = "") -> dict[str, Any]:
+    def fields(self, at: At, value: Any, names: Collection[str], what: str) -> dict[str, Any]:
         """Return the fields of a suite, case or turn; null fields are left out.
 
         Args:
             at: Its place.
             value: The mapping.
             names: The fields that it may have.
-            what: What it is, such as ``a case``; empty leaves out other fields.
+            what: What it is, such as ``a case``.
         """
         given = self.source.mapping(at, value)
-        made = {k: v for k, v in given.items() if v is not None and (what or k in names)}
+        made = {name: each for name, each in given.items() if each is not None}
         self.source.mapping(at, made, names, what)
         for name in self._readers.keys() & made.keys():
             made[name] = self._readers[name]((*at, name), made[name])
@@ -274,22 +265,18 @@ class Reader:
 
     def distinct(self, at: At, field: str, cases: Iterable[FluentCase]) -> tuple[FluentCase, ...]:
         """Return cases, checked to have different ids, which are in a field."""
-        seen: dict[str, FluentCase] = {}
+        known: dict[str, FluentCase] = {}
         for n, case in enumerate(cases):
-            if (first := seen.setdefault(case.name, case)) is not case:
-                what = f"two cases have the id {case.name!r}"
-                found = f"the first is at {first.place}"
-                raise self.source.error((*at, n, field), what, found=found)
-        return tuple(seen.values())
+            with self.source.naming((*at, n, field)):
+                check_case(case, known)
+        return tuple(known.values())
 
     def case(self, at: At, value: Any) -> FluentCase:
         """Return a case."""
         fields = self.fields(at, value, CASE_FIELDS, "a case")
-        if isinstance(given := fields.get("input"), list):
-            turns = enumerate(cast("list[Any]", given))
-            fields["input"] = [self._turn((*at, "input", n), each) for n, each in turns]
-        elif "input" in fields:
-            fields["input"] = self._message((*at, "input"), given)
+        if "input" in fields:
+            given, place = fields["input"], (*at, "input")
+            fields["input"] = _each_of(place, given, self._turn) or self._message(place, given)
         return self.build(at, fields)
 
     def build(self, at: At, fields: Mapping[str, Any]) -> FluentCase:
@@ -318,10 +305,7 @@ class Reader:
 
     def _calls(self, at: At, value: Any) -> Any:
         """Tool calls; what is no list is refused by the case."""
-        if not isinstance(value, list):
-            return value
-        calls = enumerate(cast("list[Any]", value))
-        return [self._call((*at, n), each) for n, each in calls]
+        return _each_of(at, value, self._call) or value
 
     def _call(self, at: At, value: Any) -> Any:
         """A tool call: a name, or ``{tool: name, args: {...}}``."""
@@ -334,11 +318,8 @@ class Reader:
 
     def _contains(self, at: At, value: Any) -> Any:
         """Texts and patterns, or one of them."""
-        if isinstance(value, list):
-            items = enumerate(cast("list[Any]", value))
-            return [self._contains((*at, n), each) for n, each in items]
         if not isinstance(value, Mapping):
-            return value
+            return _each_of(at, value, self._contains) or value
         given = self.source.mapping(at, value)
         text, letters = given.get(REGEX), given.get("flags", "")
         try:
@@ -359,12 +340,10 @@ class Reader:
 
     def _value(self, at: At, value: Any, known: tuple[str, ...]) -> Any:
         """A value, or a list of answers of a mock."""
-        if RAISE in known and isinstance(value, list):
-            answers = enumerate(cast("list[Any]", value))
-            return [self._marked((*at, n), each, known) for n, each in answers]
-        return self._marked(at, value, known)
+        answers = _each_of(at, value, partial(self._marked, known)) if RAISE in known else None
+        return answers or self._marked(known, at, value)
 
-    def _marked(self, at: At, value: Any, known: tuple[str, ...]) -> Any:
+    def _marked(self, known: tuple[str, ...], at: At, value: Any) -> Any:
         """A value, or what ``{call: ...}``, ``{raise: ...}`` or ``{literal: ...}`` stands for."""
         key = _marker(value, *known, LITERAL)
         if key is None or key == LITERAL:
@@ -388,3 +367,10 @@ class Reader:
                 pass
         what = f"{kind!r} is not a built-in exception with a message"
         raise self.source.error((*at, RAISE), what, help='such as {raise: "ValueError: no order"}')
+
+
+def _each_of(at: At, value: Any, read: Callable[[At, Any], Any]) -> list[Any] | None:
+    """What is read of each item of a list; None of what is no list."""
+    if not isinstance(value, list):
+        return None
+    return [read((*at, n), each) for n, each in enumerate(cast("list[Any]", value))]

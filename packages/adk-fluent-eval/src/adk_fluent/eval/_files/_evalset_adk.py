@@ -132,14 +132,13 @@ def read_eval_set(
         beside = Path(source).with_name(_CONFIG)
         if config_path is None and not block and beside.is_file():
             config_path = beside
-    reader, own = Reader(place, registry), place.mapping((_BLOCK, "cases"), block.get("cases", {}))
-    known = (*codec.SUITE_FIELDS, "schema", "cases")
-    place.mapping((_BLOCK,), block, known, f"the block {_BLOCK!r}")
+    reader = Reader(place, registry)
+    own = place.mapping((_BLOCK, "cases"), block.pop("cases", {}))
     for name in own.keys() - {each.eval_id for each in eval_set.eval_cases}:  # as of a renamed case
         what = f"case {name!r} is in the block {_BLOCK!r}, and not in eval_cases"
         help = "give it the same id in both, or remove it from the block"
         raise place.error((_BLOCK, "cases", name), what, help=help)
-    fields = reader.fields((_BLOCK,), block, codec.SUITE_FIELDS)
+    fields = reader.fields((_BLOCK,), block, codec.SUITE_FIELDS, f"the block {_BLOCK!r}")
     fields.setdefault("name", eval_set.name or eval_set.eval_set_id)
     fields.setdefault("description", eval_set.description or "")
     user = fields.get("simulation")
@@ -168,7 +167,7 @@ def _parsed(source: Source, raw: Any) -> tuple[EvalSet, dict[str, Any]]:
         return old, {}
     value = source.mapping((), raw)
     block = source.mapping((_BLOCK,), value.pop(_BLOCK, {}))
-    source.check_schema((_BLOCK,), block.get("schema", _SCHEMA), _SCHEMA)
+    source.check_schema((_BLOCK,), block.pop("schema", _SCHEMA), _SCHEMA)
     if "eval_id" in value or "evalId" in value:  # a single case
         value = {"eval_set_id": name, "eval_cases": [value]}
     elif "eval_cases" not in value and "evalCases" not in value:

@@ -35,21 +35,20 @@ def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) ->
     source, value = Source.read_yaml(path)
     given = source.mapping((), value)
     given = {key: each for key, each in given.items() if not key.startswith(_EXTENSION)}
-    suite = source.mapping((), given, (*codec.SUITE_FIELDS, "cases"), "a suite")
-    cases: Any = suite.get("cases")
-    if not isinstance(cases, list):
-        raise source.error(
-            ("cases",), "the file has no list of cases", help="write cases: with a list"
-        )
     reader = Reader(source, registry)
-    fields = {"name": Path(name).stem, **reader.fields((), suite, codec.SUITE_FIELDS)}
-    return SuiteData(fields, reader.cases(("cases",), cast("list[Any]", cases)), source)
+    fields = reader.fields((), given, (*codec.SUITE_FIELDS, "cases"), "a suite")
+    cases: Any = fields.pop("cases", None)
+    if not isinstance(cases, list):
+        help = "write cases: with a list"
+        raise source.error(("cases",), "the file has no list of cases", help=help)
+    read = reader.cases(("cases",), cast("list[Any]", cases))
+    return SuiteData({"name": Path(name).stem, **fields}, read, source)
 
 
-def dump_yaml(suite: Suite) -> str:
-    """Return a suite as YAML."""
+def write_yaml(path: str | os.PathLike[str], suite: Suite) -> None:
+    """Write a suite as YAML."""
     made = {**codec.suite_data(suite), "cases": [codec.case_data(case) for case in suite.cases]}
-    return to_yaml_text(made)
+    Source.write(path, [to_yaml_text(made)])
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -79,15 +78,16 @@ def load_table(
     return SuiteData({"name": Path(name).stem}, cases, source)
 
 
-def dump_table(path: str | os.PathLike[str], cases: Iterable[FluentCase]) -> str:
-    """Return the text of a file with these cases; the path says its kind.
+def write_table(path: str | os.PathLike[str], cases: Iterable[FluentCase]) -> None:
+    """Write cases to a file; the path says its kind.
 
     Raises:
         EvalError: A case has a value that files cannot hold, such as a lambda, or CSV cannot.
     """
     rows = [(case, codec.case_data(case)) for case in cases]
     if _kind_of(path) != ".csv":
-        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for _, row in rows)
+        Source.write(path, (f"{json.dumps(row, ensure_ascii=False)}\n" for _, row in rows))
+        return
     fields = [each for each in codec.CASE_FIELDS if any(each in row for _, row in rows)]
     text = io.StringIO(newline="")
     writer = csv.writer(text)
@@ -96,7 +96,7 @@ def dump_table(path: str | os.PathLike[str], cases: Iterable[FluentCase]) -> str
         if not isinstance(row["input"], str):
             raise case.error("CSV holds one text as input", help="write .jsonl or YAML")
         writer.writerow([_written(each, row[each]) if each in row else "" for each in fields])
-    return text.getvalue()
+    Source.write(path, [text.getvalue()])
 
 
 def _written(field: str, value: Any) -> str:

@@ -63,13 +63,12 @@ def environment(text: Escape, **more: Any) -> Environment:
     )
 
     def listed(ids: Sequence[str]) -> str:
-        more = f", and {len(ids) - _LISTED:,} more" if len(ids) > _LISTED else ""
-        return f"{', '.join(map(text, ids[:_LISTED]))}{more}"
+        return ", ".join(_text.bounded([*map(text, ids)], _LISTED))
 
     filters: dict[str, Any] = made.filters
     filters |= {name: getattr(_text, name) for name in _FILTERS}
-    filters |= {"listed": listed, "n": "{:,}".format, "table": _table, "text": text, **more}
-    filters["quoted"] = _quoted
+    filters |= {"listed": listed, "quoted": _quoted, "table": _table}
+    filters |= {"n": "{:,}".format, "text": text, **more}
     return made
 
 
@@ -83,11 +82,10 @@ def _quoted(text: str) -> str:
 def _table(text: str) -> str:
     """Rows of cells between tabs, as a table that reads well as Markdown and as text."""
     heads, *rows = (line.split("\t") for line in text.splitlines())
-    shown = rows[: 2 * _LISTED]
+    shown, more = rows[: 2 * _LISTED], rows[2 * _LISTED :]
     widths = [max(map(len, column)) for column in zip(heads, *shown, strict=True)]
     lines = [
         f"| {' | '.join(map(str.ljust, row, widths))} |"
         for row in (heads, ["-" * width for width in widths], *shown)
     ]
-    more = len(rows) - len(shown)
-    return "\n".join([*lines, *([f"\nand {more:,} more"] if more else [])]) + "\n"
+    return "\n".join([*lines, *([f"\nand {len(more):,} more"] if more else []), ""])

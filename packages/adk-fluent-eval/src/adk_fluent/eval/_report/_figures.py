@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval import _arguments as check
@@ -11,8 +12,8 @@ from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
 from adk_fluent.eval._report import _statistics as statistics
-from adk_fluent.eval._report._statistics import MetricSummary, TagSummary
-from adk_fluent.eval._text import dollars, measured, one_line, percent, plural
+from adk_fluent.eval._report._statistics import MetricSummary, RunFigures, TagSummary
+from adk_fluent.eval._text import bounded, measured, one_line, percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ _SUCH_AS: Final = "such as FluentEvalReport.load(path)"
 
 
 @dataclass(repr=False, eq=False)
-class ReportFigures:
+class ReportFigures(RunFigures):
     """The outcomes of a run of a suite, and their figures."""
 
     outcomes: Sequence[CaseOutcome]
@@ -52,15 +53,12 @@ class ReportFigures:
 
     def __post_init__(self) -> None:
         check.require_type(self.baseline, ReportFigures | None, _NO_REPORT, help=_SUCH_AS)
-        found: set[tuple[str, int]] = set()
-        places: dict[str, int] = {}
-        for id in (*(each.name for each in self.fluent_cases), *(o.id for o in self.outcomes)):
-            places.setdefault(id, len(places))
-        for each in self.outcomes:
-            if each.key in found:
-                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
-            found.add(each.key)
+        ids = (*(each.name for each in self.fluent_cases), *(each.id for each in self.outcomes))
+        places = {id: place for place, id in enumerate(dict.fromkeys(ids))}
         self.outcomes = sorted(self.outcomes, key=lambda each: (places[each.id], each.run))
+        for each, following in pairwise(self.outcomes):
+            if each.key == following.key:
+                raise EvalError(f"two outcomes are of run {each.run} of case {each.id!r}")
 
     @property
     def case_results(self) -> list[EvalCaseResult]:
@@ -68,32 +66,6 @@ class ReportFigures:
         return list(self.adk_results.values())
 
     # --- figures -------------------------------------------------------------------------------
-
-    @property
-    def counts(self) -> dict[Status, int]:
-        """Every status with the number of runs that ended so."""
-        return statistics.count_statuses(self.outcomes)
-
-    @property
-    def counting(self) -> int:
-        """Runs that count: not those that were skipped or failed as expected."""
-        return sum(each.status.counts for each in self.outcomes)
-
-    @property
-    def pass_rate(self) -> float:
-        """Share of the counting runs that passed; 0.0 if none counts."""
-        counting = self.counting
-        return self.counts[Status.PASSED] / counting if counting else 0.0
-
-    def pass_rate_ci(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of the pass rate by Wilson's method.
-
-        Several runs of a case count for less the more alike they end.
-
-        Args:
-            level: The confidence level, above 0 and below 1.
-        """
-        return statistics.pass_rate_ci(self.outcomes, level)
 
     def pass_at(self, k: int) -> float:
         """Return the probability that at least one of `k` runs of a case passes ("pass@k").
@@ -139,7 +111,7 @@ class ReportFigures:
         for each in self.outcomes:
             for tag in dict.fromkeys(each.tags):
                 tagged.setdefault(tag, []).append(each)
-        return {tag: TagSummary.from_results(found, tag) for tag, found in tagged.items()}
+        return {tag: TagSummary(found, tag) for tag, found in tagged.items()}
 
     @property
     def per_metric(self) -> dict[str, MetricSummary]:
@@ -151,26 +123,16 @@ class ReportFigures:
         return {name: MetricSummary.from_scores(name, scores) for name, scores in found.items()}
 
     @property
-    def tokens(self) -> Tokens:
-        """Tokens of all runs."""
-        return statistics.total_tokens(self.outcomes)
-
-    @property
     def eval_tokens(self) -> Tokens:
         """Tokens of judges."""
         return sum((each.eval_tokens for each in self.outcomes), Tokens())
-
-    @property
-    def cost_usd(self) -> float | None:
-        """US dollars of the runs of known cost; None if none is known."""
-        return statistics.total_cost(self.outcomes)
 
     # --- the gate ------------------------------------------------------------------------------
 
     @property
     def failures(self) -> list[str]:
         """Every reason why the gate is not met; empty if it is."""
-        return _failures(self)
+        return [*_completeness(self), *_rates(self), *self.regressions]
 
     @property
     def ok(self) -> bool:
@@ -206,9 +168,7 @@ class ReportFigures:
             EvalError: The baseline is not a report, or `alpha` is not between 0 and 1.
         """
         check.require_type(baseline, ReportFigures, _NO_REPORT, help=_SUCH_AS)
-        from adk_fluent.eval._report._statistics import compare  # noqa: PLC0415  # import what is used
-
-        return compare(self.suite, self.outcomes, baseline.outcomes, alpha)
+        return statistics.compare(self.suite, self.outcomes, baseline.outcomes, alpha)
 
     @property
     def regressions(self) -> list[str]:
@@ -230,11 +190,6 @@ class ReportFigures:
         return [f"{what}: {_ids(each.id for each in worse)}"]
 
 
-def _failures(report: ReportFigures) -> list[str]:
-    """Return every reason why a report does not meet its gate; empty if it does."""
-    return [*_completeness(report), *_rates(report), *_limits(report), *report.regressions]
-
-
 def _completeness(report: ReportFigures) -> Iterator[str]:
     counts = report.counts
     if not report.outcomes:
@@ -247,54 +202,38 @@ def _completeness(report: ReportFigures) -> Iterator[str]:
 
 
 def _rates(report: ReportFigures) -> Iterator[str]:
-    gate, counting = report.gate, report.counting
-    if counting and report.pass_rate < gate.min_pass_rate - _ROUNDING:
-        passed = f"{report.counts[Status.PASSED]:,} of {counting:,} runs"
-        least = percent(gate.min_pass_rate)
-        yield f"pass rate {percent(report.pass_rate)} ({passed}) is below {least}"
+    gate = report.gate
+    if report.counting:
+        yield from _below("", report, gate.min_pass_rate)
+    if not gate.allow_flaky and (flaky := report.flaky):
+        yield f"{plural(len(flaky), 'case')} flaky: {_ids(flaky)}"
     tags = report.per_tag if gate.min_tag_pass_rate else {}
     for tag, share in gate.min_tag_pass_rate.items():
         found = tags.get(tag)
         if found is None or not found.counting:
             yield f"no run of tag {tag!r} counts"
-        elif found.pass_rate < share - _ROUNDING:
-            rate, passed = percent(found.pass_rate), f"{found.passed:,} of {found.counting:,} runs"
-            yield f"pass rate of tag {tag!r}, {rate} ({passed}), is below {percent(share)}"
+        else:
+            yield from _below(f"of tag {tag!r} ", found, share)
     metrics = report.per_metric if gate.min_metric else {}
     for name, limit in gate.min_metric.items():
         metric = metrics.get(str(name))
         if metric is None or metric.mean is None:
             yield f"metric {str(name)!r} has no score"
             continue
-        missing = metric.not_evaluated
-        if missing and metric.lower_is_better:  # no score is the worst
+        if missing := metric.not_evaluated:
             yield f"metric {str(name)!r} has no score in {plural(missing, 'run')}"
-            continue
-        average = min(metric.mean, metric.mean * metric.evaluated / (metric.evaluated + missing))
-        over = average - limit
+        over = metric.mean - limit
         if (over if metric.lower_is_better else -over) > _ROUNDING:
             side = "above" if metric.lower_is_better else "below"
-            value = measured(average, metric.unit)
-            value += f" with {plural(missing, 'run')} without a score as 0" if missing else ""
-            yield f"mean of metric {str(name)!r}, {value}, is {side} {measured(limit, metric.unit)}"
+            value, most = measured(metric.mean, metric.unit), measured(limit, metric.unit)
+            yield f"mean of metric {str(name)!r}, {value}, is {side} {most}"
 
 
-def _limits(report: ReportFigures) -> Iterator[str]:
-    gate = report.gate
-    if not gate.allow_flaky and (flaky := report.flaky):
-        yield f"{plural(len(flaky), 'case')} flaky: {_ids(flaky)}"
-    if gate.max_cost_usd is None:
-        return
-    cost = report.cost_usd
-    if cost is not None and cost > gate.max_cost_usd + _ROUNDING:
-        yield f"the cost, {dollars(cost)}, is above {dollars(gate.max_cost_usd)}"
-    unpriced = [each for each in report.outcomes if each.cost_usd is None or each.eval_calls]
-    unknown = sum(bool(each.eval_calls or each.turns or each.tokens.total) for each in unpriced)
-    if unknown or cost is None:
-        yield f"the cost of {plural(unknown or report.counting, 'run')} is not known"
+def _below(what: str, found: RunFigures, least: float) -> Iterator[str]:
+    if found.pass_rate < least - _ROUNDING:
+        passed = f"{found.passed:,} of {found.counting:,} runs"
+        yield f"pass rate {what}{percent(found.pass_rate)} ({passed}) is below {percent(least)}"
 
 
 def _ids(ids: Iterable[str]) -> str:
-    every = [one_line(each, 80) for each in ids]
-    more = len(every) - _NAMES
-    return ", ".join([*every[:_NAMES], *([f"and {more:,} more"] if more > 0 else [])])
+    return ", ".join(bounded([one_line(each, 80) for each in ids], _NAMES))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from adk_fluent.eval._outcome import CaseOutcome, MetricStatus, Status
+from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document, environment, plain_line
-from adk_fluent.eval._text import clean, shorten
+from adk_fluent.eval._text import clean, plain, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,9 +27,8 @@ _ROOM: Final = 40_000_000  # characters of transcripts in a page
 _ROOM_OF_RUN: Final = 1_000_000
 _ITEMS: Final = 200  # of a list
 _BINS: Final = 20
+_LARGEST: Final = 1e300  # score that is drawn
 _WORST_FIRST: Final = (Status.ERROR, Status.FAILED, Status.PASSED, Status.XFAILED, Status.SKIPPED)
-_SIGNS: Final = dict(zip(_WORST_FIRST, "!✗✓~»", strict=True))
-_MET: Final = {MetricStatus.PASSED: "✓", MetricStatus.FAILED: "✗", MetricStatus.NOT_EVALUATED: "!"}
 
 
 def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> Iterator[str]:
@@ -40,25 +38,40 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
         report: What is shown.
         baseline: What it is compared with; None is the report's own baseline.
     """
-    page = _Page(report, report.baseline if baseline is None else baseline)
+    before = report.baseline if baseline is None else baseline
+    changes: dict[str, str] = {}
+    lines: list[str] = []
+    if before is not None:
+        compared = report.compare(before)
+        document_lines = document("comparison.md.j2", made=compared).splitlines()
+        lines = [each.removeprefix("- ") for each in document_lines]
+        changes |= dict.fromkeys(compared.added, "added")
+        changes |= {each.id: "improved" for each in compared.improved}
+        changes |= {each.id: "regressed" for each in compared.regressed}
+    page = _Page()
     made = environment(page.text, json=page.json, some=page.some, line=plain_line)
     source = files(_PACKAGE).joinpath(_TEMPLATE).read_text("utf-8")
     script = source.partition("<script>")[2].partition("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    per_tag, per_metric = report.per_tag, report.per_metric
     return made.get_template(_TEMPLATE).generate(
         page=page,
         report=report,
-        script_hash=digest,
-        signs=_SIGNS,
-        met=_MET,
-        tags={name: number for number, name in enumerate(report.per_tag)},
-        metrics={name: number for number, name in enumerate(report.per_metric)},
+        runs=page.each(report.outcomes),
+        per_tag=per_tag,
+        per_metric=per_metric,
+        tags={name: number for number, name in enumerate(per_tag)},
+        metrics={name: number for number, name in enumerate(per_metric)},
         flaky={*report.flaky},
+        lines=lines,
+        changes=changes,
+        before=None if before is None else {each.key: each for each in before.outcomes},
+        histogram=histogram,
+        script_hash=digest,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(NamedTuple):
     """Scores of a metric in equal bins, as the page draws them.
 
     Attributes:
@@ -74,82 +87,37 @@ class Histogram:
     mark: float | None
 
 
-def histogram(values: Iterable[float | None], mark: float | None, unit: str) -> Histogram | None:
+def histogram(
+    values: Iterable[float | None], mark: float | None = None, unit: str = ""
+) -> Histogram | None:
     """Return the bins of some scores; None if there are fewer than two to draw."""
-    known = [each for each in values if each is not None and math.isfinite(each)]
+    known = [each for each in values if each is not None and abs(each) < _LARGEST]
     if len(known) < 2:  # nothing to see in one
         return None
     low, high = min(known), max(known)
     if not unit:  # shares, with room for others
         low, high = min(low, 0.0), max(high, 1.0)
-    span = high / 2 - low / 2  # half of it, for the whole may overflow
-    if span <= 0:
+    if low == high:
         return None
-    counts = Counter(min(int((each / 2 - low / 2) / span * _BINS), _BINS - 1) for each in known)
+    span = high - low
+    counts = Counter(min(int((each - low) / span * _BINS), _BINS - 1) for each in known)
     most = max(counts.values())
     bars = [(n * 100 / _BINS, count * 100 / most) for n, count in sorted(counts.items())]
-    inside = mark is not None and low <= mark <= high
-    return Histogram(
-        bars, low, high, (mark / 2 - low / 2) / span * 100 if inside and mark is not None else None
-    )
+    place = None if mark is None or not low <= mark <= high else (mark - low) / span * 100
+    return Histogram(bars, low, high, place)
 
 
 @dataclass(slots=True)
 class _Page:
-    """What the template asks for."""
+    """The room of a page: long texts and lists are cut."""
 
-    report: ReportFigures
-    baseline: ReportFigures | None
     _left: int = field(default_factory=lambda: _ROOM)
     _left_of_run: int = _ROOM_OF_RUN
     cut: bool = False
-    lines: list[str] = field(default_factory=list[str])
-    changes: dict[str, str] = field(default_factory=dict[str, str])
-    before: dict[tuple[str, int], CaseOutcome] = field(
-        default_factory=dict[tuple[str, int], CaseOutcome]
-    )
 
-    def __post_init__(self) -> None:
-        if self.baseline is None:
-            return
-        compared = self.report.compare(self.baseline)
-        self.before = {each.key: each for each in self.baseline.outcomes}
-        lines = document("comparison.md.j2", made=compared).splitlines()
-        self.lines = [each.removeprefix("- ") for each in lines]
-        self.changes = dict.fromkeys(compared.added, "added")
-        self.changes |= {each.id: "improved" for each in compared.improved}
-        self.changes |= {each.id: "regressed" for each in compared.regressed}
-
-    @property
-    def stack(self) -> Iterator[tuple[Status, str, int, float, float]]:
-        """Each status with its sign, runs, and left edge and width in percent."""
-        counts, left = self.report.counts, 0.0
-        total = sum(counts.values()) or 1
-        for status, sign in _SIGNS.items():
-            if counts[status]:
-                width = counts[status] * 100 / total
-                yield status, sign, counts[status], left, width
-                left += width
-
-    @property
-    def charts(self) -> Iterator[tuple[str, Histogram | None]]:
-        """Each metric with the histogram of its scores."""
-        scores: dict[str, list[float | None]] = {}
-        for outcome in self.report.outcomes:
-            for each in outcome.scores if outcome.status.counts else ():
-                scores.setdefault(each.name, []).append(each.score)
-        for name, each in self.report.per_metric.items():
-            yield name, histogram(scores.get(name, ()), each.threshold, each.unit)
-
-    @property
-    def times(self) -> Histogram | None:
-        """The histogram of the durations of runs."""
-        return histogram((each.duration_s for each in self.report.outcomes), None, "s")
-
-    @property
-    def runs(self) -> Iterator[CaseOutcome]:
-        """The runs, those that did not pass first: to them belongs the room."""
-        for each in sorted(self.report.outcomes, key=lambda it: _WORST_FIRST.index(it.status)):
+    def each(self, outcomes: Iterable[CaseOutcome]) -> Iterator[CaseOutcome]:
+        """Yield the runs, those that did not pass first: to them belongs the room."""
+        for each in sorted(outcomes, key=lambda it: _WORST_FIRST.index(it.status)):
             self._left_of_run = _ROOM_OF_RUN
             yield each
 
@@ -174,18 +142,9 @@ class _Page:
         """Return plain data as indented JSON; a text as it is."""
         if isinstance(value, str):
             return self.text(value)
-        try:
-            return self.text(json.dumps(value, indent=2, ensure_ascii=False, default=repr))
-        except (RecursionError, TypeError, ValueError):
-            return f"({type(value).__name__} that cannot be written as JSON)"
+        return self.text(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
     def some(self, values: Sequence[Any]) -> list[Any]:
         """Return the first items of a list."""
         self.cut |= len(values) > _ITEMS
         return list(values[:_ITEMS])
-
-    def share(self, value: float | None, of: float | None = 1.0) -> float:
-        """Return a score's place on a scale of 0 to `of`, in percent."""
-        if value is None or not of or not math.isfinite(value) or not math.isfinite(of):
-            return 0.0
-        return max(0.0, min(100.0, value / of * 100))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from math import inf
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._documents import Escape, document, escaped, plain_line
+from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._report._figures import ReportFigures
-from adk_fluent.eval._report._statistics import mean
-from adk_fluent.eval._text import interval, one_line, percent, plural
+from adk_fluent.eval._text import bounded, interval, one_line, percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,9 +55,7 @@ class FluentEvalReport(ReportFigures):
             return
         missed = [each for each in self.outcomes if each.status.counts and not each.passed]
         missed.sort(key=lambda each: each.status is not Status.ERROR)
-        lines = [outcome_line(each) for each in missed[:_LISTED]]
-        if (more := len(missed) - _LISTED) > 0:
-            lines.append(f"and {more:,} more")
+        lines = bounded([outcome_line(each) for each in missed], _LISTED)
         what = f"suite {self.suite!r} did not pass: {'; '.join(reasons)}"
         help = "the report has every case and reason; save it with .save(path)"
         raise EvalFailedError(what, found="\n    ".join(lines), help=help)
@@ -197,53 +193,7 @@ def outcome_line(outcome: CaseOutcome) -> str:
 class ModelMatrix(dict[str, FluentEvalReport]):
     """The report of each model, by the model's name; see `FluentEvalSuite.matrix`."""
 
-    @property
-    def best(self) -> str:
-        """The model with the highest pass rate; of equal ones the cheaper, then the faster.
-
-        Interrupted runs, and those in which no run counts, come last.
-        """
-
-        def rank(model: str) -> tuple[bool, float, float, float]:
-            report = self[model]
-            cost = inf if report.cost_usd is None else report.cost_usd
-            incomplete = report.interrupted or not report.counting
-            return incomplete, -report.pass_rate, cost, _duration(report) or inf
-
-        return min(self, key=rank)
-
-    @property
-    def differing(self) -> dict[str, list[str]]:
-        """Case to the models with which all its runs passed, for cases where models differ."""
-        passed: dict[str, dict[str, bool]] = {}
-        for model, report in self.items():
-            for each in report.outcomes:
-                if each.status.counts:
-                    known = passed.setdefault(each.id, {})
-                    known[model] = known.get(model, True) and each.passed
-        return {
-            id: [model for model, ok in by_model.items() if ok]
-            for id, by_model in passed.items()
-            if len(set(by_model.values())) > 1
-        }
-
     def to_markdown(self) -> str:
         """Return the comparison table as Markdown."""
-        return self._document(escaped)
-
-    def __str__(self) -> str:
-        return self._document(plain_line).rstrip()
-
-    def _document(self, text: Escape) -> str:
         metrics = list(dict.fromkeys(name for each in self.values() for name in each.per_metric))
-        return document("matrix.md.j2", text, matrix=self, metrics=metrics, took=_duration)
-
-    def __repr__(self) -> str:
-        rates = (f"{model} {percent(report.pass_rate)}" for model, report in self.items())
-        return f"<ModelMatrix: {', '.join(rates)}>"
-
-
-def _duration(report: FluentEvalReport) -> float | None:
-    """Mean seconds of the runs that count."""
-    took = [each.duration_s for each in report.outcomes if each.status.counts]
-    return mean(took) if took else None
+        return document("matrix.md.j2", escaped, matrix=self, metrics=metrics)

@@ -4,79 +4,52 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from dataclasses import asdict, dataclass, field
-from math import comb, fsum, inf, sqrt
-from typing import TYPE_CHECKING, TypeAlias
+from math import ceil, comb, fsum, inf, log2, sqrt
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adk_fluent.eval._arguments import is_number, require
-from adk_fluent.eval._errors import EvalFailedError
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status, Tokens
 from adk_fluent.eval._report._documents import document, escaped
-from adk_fluent.eval._text import encodable, one_line
+from adk_fluent.eval._text import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Runs: TypeAlias = "Sequence[CaseOutcome]"
+_STEPS: Final = 10_000  # in which a drop is sought
 
 
-def wilson(cases: Sequence[tuple[int, int]], level: float = 0.95) -> tuple[float, float]:
-    """Return the confidence interval of the pass rate by Wilson's score method.
+def wilson(share: float, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the confidence interval of a share by Wilson's score method.
 
-    Wilson 1927, J. Am. Stat. Assoc. 22. Runs of one case resemble each other, so several runs of a
-    case count as `effective_runs`.
+    Wilson 1927, J. Am. Stat. Assoc. 22.
 
     Args:
-        cases: The passed and all counting runs of each case.
+        share: The share, 0 to 1.
+        count: How many it is a share of.
         level: The confidence level, above 0 and below 1.
 
     Returns:
-        The lower and upper bound; ``(0.0, 1.0)`` without runs.
+        The lower and upper bound; ``(0.0, 1.0)`` of none.
 
     Raises:
         EvalError: The level is invalid.
     """
     valid = is_number(level) and 0 < level < 1
     require(valid, "level= must be above 0 and below 1", level)
-    runs = effective_runs(cases)
-    if not runs:
+    if not count:
         return (0.0, 1.0)
     from statistics import NormalDist  # noqa: PLC0415  # slow to import
 
-    share = sum(passed for passed, _ in cases) / sum(total for _, total in cases)
     z = NormalDist().inv_cdf((1 + level) / 2)
-    scale = 1 + z * z / runs
-    middle = (share + z * z / (2 * runs)) / scale
-    half = z / scale * sqrt(share * (1 - share) / runs + z * z / (4 * runs * runs))
+    scale = 1 + z * z / count
+    middle = (share + z * z / (2 * count)) / scale
+    half = z / scale * sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     low = 0.0 if share == 0 else max(0.0, middle - half)
     high = 1.0 if share == 1 else min(1.0, middle + half)
     return (low, high)
-
-
-def effective_runs(cases: Sequence[tuple[int, int]]) -> float:
-    """Return how many independent runs the runs of some cases are worth.
-
-    The runs over the design effect (Kish 1965, Survey Sampling): ``n / (1 + (m - 1) * icc)``, where
-    m is the mean number of runs of a case and icc the correlation within cases, estimated by
-    analysis of variance and clipped to 0 and 1. It is 1 where all runs of every case end alike.
-
-    Args:
-        cases: The passed and all counting runs of each case.
-    """
-    taken = [(passed, total) for passed, total in cases if total]
-    runs = sum(total for _, total in taken)
-    if runs == len(taken):
-        return float(runs)
-    size = sum(total * total for _, total in taken) / runs
-    within = sum(passed * (total - passed) / total for passed, total in taken)
-    icc = 1.0
-    if len(taken) > 1 and within:
-        share = sum(passed for passed, _ in taken) / runs
-        between = sum(total * (passed / total - share) ** 2 for passed, total in taken)
-        within, between = within / (runs - len(taken)), between / (len(taken) - 1)
-        usual = (runs - size) / (len(taken) - 1)
-        icc = min(1.0, max(0.0, (between - within) / (between + (usual - 1) * within)))
-    return runs / (1 + (size - 1) * icc)
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -106,10 +79,7 @@ def mcnemar(regressed: int, improved: int) -> float:
         improved: Cases that improved.
     """
     flips, fewer = regressed + improved, min(regressed, improved)
-    ways = term = 1
-    for taken in range(fewer):
-        term = term * (flips - taken) // (taken + 1)
-        ways += term
+    ways = sum(comb(flips, each) for each in range(fewer + 1))
     return min(1.0, 2 * ways / 2**flips)
 
 
@@ -130,75 +100,92 @@ def detectable_drop(n: int, base_rate: float, level: float = 0.95, power: float 
         The drop as a share of all cases; `math.inf` if no drop would be significant.
     """
     passing = round(n * base_rate)
-    needed = 1
-    while 2 * 0.5**needed > (1 - level) * (1 + 1e-9):  # 1 - .95 is a little more than .05
-        needed += 1
+    needed = ceil(log2(2 / (1 - level)) - 1e-9)  # 1 - .95 is a little more than .05
     if needed > passing:
         return inf
-    low, high = 0.0, 1.0
-    for _ in range(60):  # down to the last bit of a float
-        middle = (low + high) / 2
-        missed = sum(
-            comb(passing, i) * middle**i * (1 - middle) ** (passing - i) for i in range(needed)
-        )
-        if 1 - missed < power:
-            low = middle
-        else:
-            high = middle
-    return high * base_rate
+
+    def detected(step: int) -> float:
+        share = step / _STEPS
+        fewer = (comb(passing, i) * share**i * (1 - share) ** (passing - i) for i in range(needed))
+        return 1 - sum(fewer)
+
+    return bisect_left(range(_STEPS), power, key=detected) / _STEPS * base_rate
 
 
 # --- outcomes ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TagSummary:
-    """The runs of one tag.
+class RunFigures:
+    """Figures of some runs."""
 
-    Attributes:
-        tag: The tag.
-        passed: Runs that passed.
-        failed: Runs that failed.
-        errors: Runs that ended in an error.
-        skipped: Runs that were skipped.
-        xfailed: Runs that failed as expected.
-        ci: 95% confidence interval of the pass rate.
-        tokens: Tokens of all runs.
-        cost_usd: US dollars of all runs of known cost; None if none is known.
-    """
-
-    tag: str
-    passed: int = 0
-    failed: int = 0
-    errors: int = 0
-    skipped: int = 0
-    xfailed: int = 0
-    ci: tuple[float, float] = (0.0, 1.0)
-    tokens: Tokens = field(default_factory=Tokens)
-    cost_usd: float | None = None
+    outcomes: Runs
 
     @property
-    def total(self) -> int:
-        """All runs."""
-        return self.counting + self.skipped + self.xfailed
+    def counts(self) -> dict[Status, int]:
+        """Every status with the number of runs that ended so."""
+        counts = dict.fromkeys(Status, 0)
+        for each in self.outcomes:
+            counts[each.status] += 1
+        return counts
 
     @property
     def counting(self) -> int:
-        """Runs that passed, failed, or ended in an error."""
-        return self.passed + self.failed + self.errors
+        """Runs that count: not those that were skipped or failed as expected."""
+        return sum(count for status, count in self.counts.items() if status.counts)
+
+    @property
+    def passed(self) -> int:
+        """Runs that passed."""
+        return self.counts[Status.PASSED]
 
     @property
     def pass_rate(self) -> float:
-        """Share of counting runs that passed; 0.0 if none counts."""
-        return self.passed / self.counting if self.counting else 0.0
+        """Share of the counting runs that passed; 0.0 if none counts."""
+        return self.passed / (self.counting or 1)
 
-    @classmethod
-    def from_results(cls, outcomes: Runs, tag: str = "") -> TagSummary:
-        """Return the figures of some outcomes."""
-        # in the order of Status
-        passed, failed, errors, skipped, xfailed = count_statuses(outcomes).values()
-        ci, tokens, cost = pass_rate_ci(outcomes), total_tokens(outcomes), total_cost(outcomes)
-        return cls(tag, passed, failed, errors, skipped, xfailed, ci, tokens, cost)
+    def pass_rate_ci(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of the pass rate by Wilson's method.
+
+        Cases count, not runs: further runs of a case tell little of others.
+
+        Args:
+            level: The confidence level, above 0 and below 1.
+        """
+        return wilson(self.pass_rate, len(runs_by_case(self.outcomes)), level)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens of all runs."""
+        return sum((each.tokens for each in self.outcomes), Tokens())
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars of the runs of known cost; None if none is known."""
+        known = [each.cost_usd for each in self.outcomes if each.cost_usd is not None]
+        return fsum(known) if known else None
+
+
+@dataclass
+class TagSummary(RunFigures):
+    """The runs of one tag.
+
+    Attributes:
+        outcomes: The runs.
+        tag: The tag.
+    """
+
+    outcomes: Runs = field(repr=False)
+    tag: str = ""
+
+    @property
+    def failed(self) -> int:
+        """Runs that failed."""
+        return self.counts[Status.FAILED]
+
+    @property
+    def errors(self) -> int:
+        """Runs that ended in an error."""
+        return self.counts[Status.ERROR]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +202,7 @@ class MetricSummary:
         threshold: The threshold; None if there is none.
         lower_is_better: Whether scores must stay at or below it.
         unit: As `MetricScore.unit`.
+        scores: The scores.
     """
 
     name: str
@@ -226,6 +214,7 @@ class MetricSummary:
     threshold: float | None = None
     lower_is_better: bool = False
     unit: str = ""
+    scores: tuple[float, ...] = field(default=(), repr=False)
 
     @classmethod
     def from_scores(cls, name: str, scores: Sequence[MetricScore]) -> MetricSummary:
@@ -237,16 +226,8 @@ class MetricSummary:
         return cls(
             *(name, mean(values) if values else None, len(values), len(scores) - len(values)),
             *(statuses.count(MetricStatus.PASSED), statuses.count(MetricStatus.FAILED)),
-            *(first.threshold, first.lower_is_better, first.unit),
+            *(first.threshold, first.lower_is_better, first.unit, tuple(values)),
         )
-
-
-def count_statuses(outcomes: Iterable[CaseOutcome]) -> dict[Status, int]:
-    """Return every status with the number of runs that ended so."""
-    counts = dict.fromkeys(Status, 0)
-    for each in outcomes:
-        counts[each.status] += 1
-    return counts
 
 
 def runs_by_case(outcomes: Iterable[CaseOutcome]) -> dict[str, list[CaseOutcome]]:
@@ -258,26 +239,9 @@ def runs_by_case(outcomes: Iterable[CaseOutcome]) -> dict[str, list[CaseOutcome]
     return found
 
 
-def pass_rate_ci(outcomes: Iterable[CaseOutcome], level: float = 0.95) -> tuple[float, float]:
-    """Return the confidence interval of the pass rate."""
-    runs = runs_by_case(outcomes).values()
-    return wilson([(sum(each.passed for each in case), len(case)) for case in runs], level)
-
-
 def mean(values: Sequence[float]) -> float:
     """Return the mean of one or more numbers."""
     return fsum(each / len(values) for each in values)  # a sum may overflow
-
-
-def total_tokens(outcomes: Iterable[CaseOutcome]) -> Tokens:
-    """Return the tokens of all runs."""
-    return sum((each.tokens for each in outcomes), Tokens())
-
-
-def total_cost(outcomes: Iterable[CaseOutcome]) -> float | None:
-    """Return the cost of all runs of known cost; None if none is known."""
-    known = [each.cost_usd for each in outcomes if each.cost_usd is not None]
-    return fsum(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,12 +267,6 @@ class CaseChange:
     passed_now: int
     runs_now: int
     reasons: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        why = f": {one_line(self.reasons[0], 300)}" if self.reasons else ""
-        before = f"{self.passed_before} of {self.runs_before}"
-        now = f"{self.passed_now} of {self.runs_now} runs passed"
-        return f"{one_line(self.id, 120)} ({before} -> {now}){why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,25 +336,6 @@ class RegressionReport:
         """Whether cases were compared and none regressed."""
         return self.compared > 0 and not self.regressed
 
-    def assert_ok(self) -> None:
-        """Do nothing if no case regressed.
-
-        Raises:
-            EvalFailedError: Cases regressed, or none was compared.
-        """
-        if self.ok:
-            return
-        if not self.compared:
-            what = f"suite {self.suite!r} shares no case with its baseline"
-            help = "cases are matched by id: give them ids, or write a new baseline"
-            raise EvalFailedError(what, help=help)
-        lines = [str(each) for each in self.regressed[:10]]
-        if (more := len(self.regressed) - len(lines)) > 0:
-            lines.append(f"and {more:,} more")
-        count = f"{len(self.regressed):,} of {self.compared:,} cases regressed"
-        what = f"suite {self.suite!r}: {count} (p={self.p_value:.3g})"
-        raise EvalFailedError(what, found="\n    ".join(lines))
-
     def to_json(self) -> str:
         """Return the comparison as JSON."""
         detectable = self.detectable
@@ -426,13 +365,13 @@ def compare(suite: str, current: Runs, baseline: Runs, alpha: float) -> Regressi
     pairs = {id: (then[id], now[id]) for id in ids if id in now and id in then}
     gains = {id: _gain(*pair) for id, pair in pairs.items()}
     same = [id for id, gain in gains.items() if not gain]
-    passing = [id for id in same if all(each.passed for each in _matched(*pairs[id])[1])]
+    passing = {id for id in same if all(each.passed for each in _matched(*pairs[id])[1])}
     return RegressionReport(
         suite=suite,
         regressed=tuple(_change(id, *pairs[id]) for id, gain in gains.items() if gain < 0),
         improved=tuple(_change(id, *pairs[id]) for id, gain in gains.items() if gain > 0),
-        still_passing=tuple(passing),
-        still_failing=tuple(id for id in same if id not in set(passing)),
+        still_passing=tuple(id for id in same if id in passing),
+        still_failing=tuple(id for id in same if id not in passing),
         added=tuple(id for id in ids if id not in old_ids),
         removed=tuple(id for id in old_ids if id not in ids),
         not_compared=tuple(id for id in ids if id in old_ids and id not in pairs),
@@ -473,13 +412,12 @@ def _rate(cases: Sequence[Runs]) -> float:
 def _metric_deltas(pairs: Iterable[tuple[Runs, Runs]]) -> dict[str, tuple[float, float]]:
     values: dict[str, list[tuple[float, float]]] = {}
     for before, now in pairs:
-        old = _means(before)
-        for name, value in _means(now).items():
-            if name in old:
-                values.setdefault(name, []).append((old[name], value))
+        old, new = _means(before), _means(now)
+        for name in old.keys() & new.keys():
+            values.setdefault(name, []).append((old[name], new[name]))
     return {
         name: (mean([old for old, _ in each]), mean([new for _, new in each]))
-        for name, each in values.items()
+        for name, each in sorted(values.items())
     }
 
 

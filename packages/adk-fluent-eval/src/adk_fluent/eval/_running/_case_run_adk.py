@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
@@ -21,10 +21,9 @@ from adk_fluent.eval._files._cases_adk import to_eval_case
 from adk_fluent.eval._metrics import METRICS
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._running._judged_adk import AdkMetrics
-from adk_fluent.eval._running._light_adk import CaseService, LightEvalService
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
-from adk_fluent.eval._running._pipeline_adk import Target, agent_tree
+from adk_fluent.eval._running._pipeline_adk import agent_tree
 from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
 from adk_fluent.eval._text import error_line, plain, replace_secrets
 
@@ -38,7 +37,9 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._running._kept import ResponseCache
+    from adk_fluent.eval._running._light_adk import LightEvalService
     from adk_fluent.eval._running._options import RunOptions
+    from adk_fluent.eval._running._pipeline_adk import Target, Targets
     from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
 
@@ -48,12 +49,13 @@ _NAME: Final = 60  # characters of an app's name; databases hold 128, with the r
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What all runs of a suite share; the models and the engine are those of its options."""
+    """What all runs of a suite share: what its options name, made or found."""
 
     suite: Suite
     options: RunOptions
     plan: MetricPlan
-    engine: str
+    targets: Targets
+    service: type[LightEvalService]
     prices: PriceBook | None
     model: BaseLlm | None
     cache: ResponseCache | None
@@ -74,9 +76,8 @@ class CaseRun:
         models: What models say.
     """
 
-    def __init__(self, case: FluentCase, run: int, target: Target, settings: RunSettings) -> None:
+    def __init__(self, case: FluentCase, run: int, settings: RunSettings) -> None:
         self._case = case
-        self._target = target
         self._settings = settings
         self.seen: Observation = Observation(case, case.turns)
         self._simulation = simulation_of(case, settings.suite.simulation)
@@ -93,8 +94,8 @@ class CaseRun:
         limit = self._case.timeout_s or self._settings.options.get("timeout_s")
         clock = asyncio.timeout(limit)
         try:
-            async with clock:
-                result = await self._run()
+            async with self._settings.targets.used(self._case) as target, clock:
+                result = await self._run(target)
         except TimeoutError as error:
             outcome.error = error_line(error, None)
             if clock.expired():
@@ -110,20 +111,17 @@ class CaseRun:
         self._finish()
         return result
 
-    async def _run(self) -> EvalCaseResult | None:
-        settings, outcome, target = self._settings, self.outcome, self._target
+    async def _run(self, target: Target) -> EvalCaseResult | None:
+        settings, outcome = self._settings, self.outcome
         shared = settings.options.get("session_service")
         sessions = shared or InMemorySessionService()
         state = initial_state(self._case)
-        local, bare = settings.engine == "local", is_bare(settings.engine)
-        if bare:
-            target = replace(target, hidden=target.inner, hidden_tools=target.inner)
-        if settings.model is not None or settings.cache is not None or bare:
+        if settings.model is not None or settings.cache is not None:
             _make_call_sites(target.app.root_agent)
         named = None if settings.model is None else settings.model.model
         recorder = Recorder(self.seen, state, target, self._mocks, settings.prices, named)
         # before plugins that hide things from others
-        first = RecorderPlugin(recorder, self._mocks, records_all=local)
+        first = RecorderPlugin(recorder, self._mocks, records_all=settings.service.adk_runs)
         name = target.app.name
         if shared is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
@@ -139,20 +137,13 @@ class CaseRun:
         user_id, simulation = outcome.user_id, settings.suite.simulation
         case = to_eval_case(self._case, app_name=name, user_id=user_id, simulation=simulation)
         user = user_of(self._case, self._simulation, self.models)
-        models: Any = self.models
-        engine: type[CaseService] = LightEvalService
-        if local:
-            from adk_fluent.eval._running._local_adk import LocalCaseService, telling  # noqa: PLC0415  # needs the extra
-
-            engine = LocalCaseService
-            models = telling(models, recorder) if bare else models
         planned = settings.plan.of(self._case)
         parts = (app, self._case, case, outcome.session_id, recorder, user, planned)
-        service = engine(*parts, self._compute, services)
+        service = settings.service(*parts, self._compute, services)
         request = adk_service.InferenceRequest(
             app_name=name, eval_set_id=_SET, inference_config=adk_service.InferenceConfig()
         )
-        with replace_tools(self._mocks), replace_models(models):
+        with replace_tools(self._mocks), replace_models(self.models):
             [inference] = [each async for each in service.perform_inference(request)]
         outcome.error, outcome.stop_reason = inference.error_message, user.stop_reason
         if shared is not None and self.seen.turns:
@@ -168,15 +159,12 @@ class CaseRun:
         results = [inference]
         evaluation = adk_service.EvaluateRequest(inference_results=results, evaluate_config=config)
         self.seen.invocations = inference.inferences or []
-        self._expect()
-        [result] = [each async for each in service.evaluate(evaluation)]
-        outcome.scores = service.scores(result)
-        return result
-
-    def _expect(self) -> None:
         if self.seen.simulated:  # what is expected of an answer is expected of the last one
             earlier = [Turn(turn.input) for turn in self.seen.turns[:-1]]
             self.seen.expected = [*earlier, *self._case.turns]
+        [result] = [each async for each in service.evaluate(evaluation)]
+        outcome.scores = service.scores(result)
+        return result
 
     async def _compute(self, planned: PlannedMetric) -> MetricScore:
         name, threshold = planned.name, planned.threshold
@@ -193,11 +181,7 @@ class CaseRun:
         if judge.model is None:
             return None
         model = resolve_model(judge.model)
-
-        async def ask(prompt: str) -> str:
-            return await self.models.ask(model, prompt_of(prompt))
-
-        return ask
+        return lambda prompt: self.models.ask(model, prompt_of(prompt))
 
     def _finish(self) -> None:
         outcome, seen = self.outcome, self.seen
@@ -205,8 +189,10 @@ class CaseRun:
         outcome.duration_s, outcome.cost_usd = seen.duration_s, seen.cost_usd
         outcome.state = plain(seen.state)
         outcome.status, outcome.reasons = _verdict(outcome)
-        if outcome.error is not None:
-            add_absent_scores(outcome, self._settings.plan.of(self._case))
+        if outcome.error is not None:  # means must not leave metrics out
+            planned, why = self._settings.plan.of(self._case), "the run ended in an error"
+            absent = [each for each in planned if outcome.score(each.name) is None]
+            outcome.scores += [each.without_score(why) for each in absent]
         if (why := self._case.xfail) is not None:
             outcome.note = why
             if outcome.status is Status.PASSED:
@@ -227,25 +213,10 @@ def new_outcome(
     return made
 
 
-def is_bare(engine: str) -> bool:
-    """Whether ADK's service runs agents without plugins, and is asked for."""
-    if engine != "local":
-        return False
-    from adk_fluent.eval._running._local_adk import RUNS_APP  # noqa: PLC0415  # needs the extra
-
-    return not RUNS_APP
-
-
 def _make_call_sites(root: Any) -> None:
     for agent in agent_tree(root):
         if isinstance(agent, LlmAgent):
             call_site(agent)
-
-
-def add_absent_scores(outcome: CaseOutcome, planned: Sequence[PlannedMetric]) -> None:
-    """Add the metrics that an error prevented, without scores: means must not leave them out."""
-    absent = [each for each in planned if outcome.score(each.name) is None]
-    outcome.scores += [each.without_score("the run ended in an error") for each in absent]
 
 
 def _is_vertex(service: object) -> bool:

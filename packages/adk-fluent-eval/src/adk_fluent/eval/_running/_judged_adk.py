@@ -135,23 +135,20 @@ class AdkMetrics:
         turns: list[float | None] = [None] * len(self.seen.turns)
         try:
             if metric.by == "cloud":
-                result = await self._cloud(metric, threshold)
-                turns = [each.score for each in result.per_invocation_results]
-                score = result.overall_score
-                why = "" if score is not None else "Google Cloud gave no score"
-                return scored(metric.name, score, threshold, reason=why, turns=turns)
+                return await self._cloud(metric, threshold)
             if metric.name in _WHOLE:
+                turns = []
                 values = await self._conversation(metric, threshold, findings)
-                mean, why = sum(values) / len(values), _why(findings)
-                return scored(metric.name, mean, threshold, reason=why, findings=findings)
-            for at in self._turns(metric):
-                turns[at] = await self._turn(metric, threshold, at, findings)
+            else:
+                for at in self._turns(metric):
+                    turns[at] = await self._turn(metric, threshold, at, findings)
+                values = [each for each in turns if each is not None]
         except Exception as error:  # noqa: BLE001  # of ADK and of judges
             why = str(error) if isinstance(error, _UnreadError) else error_line(error)
             return scored(metric.name, None, threshold, reason=why)
-        known = [each for each in turns if each is not None]
-        mean = sum(known) / len(known) if known else None
-        why = _why(findings) if known else "there was nothing to judge"
+        mean = sum(values) / len(values) if values else None
+        why = "; ".join(each.reason for each in findings if not each.ok)
+        why = why if values else "there was nothing to judge"
         return scored(metric.name, mean, threshold, reason=why, findings=findings, turns=turns)
 
     def _turns(self, metric: Metric) -> list[int]:
@@ -205,17 +202,16 @@ class AdkMetrics:
             findings += verdicts
             return [float(each.ok) for each in verdicts]
         # the judge is asked about each message but the first, and about the end
-        if hearing.failed or not results or len(hearing.said) < len(results) * self.samples:
+        heard = not hearing.failed and len(hearing.said) >= len(results) * self.samples
+        if not heard or not results or any(each.score is None for each in results):
             raise _unread(hearing, "of the simulated user")
-        scores = [each.score for each in results]
-        if None in scores:
-            raise _unread(hearing, "of the simulated user")
+        scores = [each.score or 0.0 for each in results]
         for at, score in enumerate(scores, 1):
             ok = bool(score)
             why = "" if ok else "the message does not follow the plan"
             said = self.seen.turns[at - 1].input
             findings.append(Finding("simulated user", ok, None, said, why, at))
-        return [float(score or 0.0) for score in scores]
+        return scores
 
     async def _heard(
         self,
@@ -243,11 +239,14 @@ class AdkMetrics:
             except ZeroDivisionError:  # what google-adk 1.25 makes of no verdict at all
                 return hearing, EvaluationResult()
 
-    async def _cloud(self, metric: Metric, threshold: float) -> EvaluationResult:
+    async def _cloud(self, metric: Metric, threshold: float) -> MetricScore:
         evaluator = _evaluator(metric, threshold, {})
         actual = self.seen.invocations
         made: Any = await asyncio.to_thread(evaluator.evaluate_invocations, actual, actual, None)
-        return await made if isawaitable(made) else made
+        result: EvaluationResult = await made if isawaitable(made) else made
+        turns = [each.score for each in result.per_invocation_results]
+        why = "" if result.overall_score is not None else "Google Cloud gave no score"
+        return scored(metric.name, result.overall_score, threshold, reason=why, turns=turns)
 
     def _rubrics(self, at: int) -> list[Rubric]:
         """The rubrics of the case, and those of a turn."""
@@ -260,9 +259,16 @@ def _evaluator(metric: Metric, threshold: float, fields: dict[str, Any]) -> Any:
     module, _, name = metric.evaluator.partition(":")
     criterion = getattr(eval_metrics, metric.criterion)(threshold=threshold, **fields)
     asked = EvalMetric(metric_name=metric.name, threshold=threshold, criterion=criterion)
-    with warnings.catch_warnings():  # whoever asks for the metric has chosen it
-        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
+    with chosen():
         return getattr(import_module(f"google.adk.evaluation.{module}"), name)(eval_metric=asked)
+
+
+@contextmanager
+def chosen() -> Generator[None]:
+    """Silence ADK's warnings that something is new: whoever asks for it has chosen it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
+        yield
 
 
 class _UnreadError(Exception):
@@ -289,7 +295,3 @@ def _verdicts(
         why = "" if ok else (verdict.rationale or "not met").strip()
         findings.append(Finding(f"rubric {text}", ok, True, ok, why, turn))
     return findings
-
-
-def _why(findings: list[Finding]) -> str:
-    return "; ".join(each.reason for each in findings if not each.ok)

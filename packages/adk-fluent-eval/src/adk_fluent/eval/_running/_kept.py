@@ -107,20 +107,17 @@ class Journal:
             self._read()
 
     def _read(self) -> None:
-        # what was cut off may end within a character
+        # what was cut off when the process was killed may end within a character
         *lines, last = Source.read_text(self._path, errors="surrogateescape").split("\n")
         tail = last.encode("utf-8", "surrogateescape")
-        if not lines and json_line(self._head).encode().startswith(tail):  # killed in the head
-            self._drop(tail)
-            self._fresh = True
-            return
-        head: Any = self._source.parse_json(lines[0] if lines else last)
+        self._fresh = not lines and json_line(self._head).encode().startswith(tail)
+        head: Any = self._head if self._fresh else self._source.parse_json((*lines, last)[0])
         if head != self._head:
             what = "not a journal of this suite"
             help = "give each suite a journal of its own"
             raise self._source.error((), what, found=shown(head), help=help)
-        if tail:  # cut off when the process was killed
-            self._drop(tail)
+        if last:
+            Source.write(self._path, (f"{line}\n" for line in lines))
         for number, line in enumerate(lines[1:], 2):
             source = Source(self._path, {(): number})
             value = source.mapping((), source.parse_json(line, number))
@@ -138,14 +135,6 @@ class Journal:
         """Append a finished run; what cannot be written is noted, and the run goes on."""
         text = f'{{"digest":{json_line(digest)},"outcome":{json_line(outcome)},'
         self._append(f'{text}"result":{result or "null"}}}\n')
-
-    def _drop(self, tail: bytes) -> None:
-        try:
-            os.truncate(self._path, Path(self._path).stat().st_size - len(tail))
-        except OSError as error:
-            raise self._source.error(
-                (), f"the journal cannot be written: {error.strerror or error}"
-            ) from error
 
     def _append(self, text: str) -> None:
         data = (f"{json_line(self._head)}\n{text}" if self._fresh else text).encode()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from abc import abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from google.adk.evaluation import base_eval_service as adk_service
 from google.adk.evaluation.eval_metrics import (
@@ -19,6 +18,7 @@ from google.adk.evaluation.evaluation_generator import EvaluationGenerator
 from google.adk.events.event import Event
 from google.adk.runners import Runner
 
+from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._text import error_line
 
@@ -40,10 +40,12 @@ STATUS = {each: getattr(EvalStatus, each.name, EvalStatus.NOT_EVALUATED) for eac
 
 
 @dataclass(eq=False)
-class CaseService(adk_service.BaseEvalService):
-    """Runs and scores one run of one case.
+class LightEvalService(adk_service.BaseEvalService):
+    """Runs one run of one case with a Runner, and computes all metrics itself.
 
     Attributes:
+        engine: What `run` calls it.
+        adk_runs: Whether ADK's service runs the conversation, and does not tell its events.
         app: The App, with the recorder's plugin.
         case: The case.
         adk_case: The same as ADK has it, with a `session_input`.
@@ -55,6 +57,8 @@ class CaseService(adk_service.BaseEvalService):
         services: ADK's services, as a Runner takes them.
     """
 
+    engine: ClassVar[str] = "light"
+    adk_runs: ClassVar[bool] = False
     app: App
     case: FluentCase
     adk_case: EvalCase
@@ -65,23 +69,6 @@ class CaseService(adk_service.BaseEvalService):
     compute: Callable[[PlannedMetric], Awaitable[MetricScore]]
     services: dict[str, Any]
 
-    @abstractmethod
-    def __post_init__(self) -> None:
-        """Make what runs the case."""
-
-    @property
-    def metrics(self) -> list[EvalMetric]:
-        """The metrics as ADK is asked for them."""
-        return []
-
-    @abstractmethod
-    def scores(self, result: EvalCaseResult) -> list[MetricScore]:
-        """Return the scores of what `evaluate` gave."""
-
-
-class LightEvalService(CaseService):
-    """Runs a case with a Runner, and computes all metrics itself."""
-
     def __post_init__(self) -> None:
         self._runner = Runner(app=self.app, **self.services)
         self._session = cast("SessionInput", self.adk_case.session_input)
@@ -89,8 +76,13 @@ class LightEvalService(CaseService):
         self._who["session_id"] = self.session_id
         self._scores: list[MetricScore] = []
 
+    @property
+    def metrics(self) -> list[EvalMetric]:
+        """The metrics as ADK is asked for them; none, as all are computed here."""
+        return []
+
     def scores(self, result: EvalCaseResult) -> list[MetricScore]:
-        """Return the scores."""
+        """Return the scores of what `evaluate` gave."""
         return self._scores
 
     async def perform_inference(
@@ -101,15 +93,7 @@ class LightEvalService(CaseService):
         await sessions.create_session(app_name=name, state=dict(self._session.state), **self._who)
         events: list[Event] = []
         problem = None
-        while problem is None:
-            try:
-                message = await self.user.next(events)
-            except RuntimeError as error:  # of a simulated user
-                problem = str(error)
-                self.recorder.failed(error)
-                break
-            if message is None:
-                break
+        while problem is None and (message := await self.user.next(events)) is not None:
             problem = await self._run_turn(message, events)
         made = EvaluationGenerator.convert_events_to_eval_invocations
         yield adk_service.InferenceResult(
@@ -190,15 +174,11 @@ class LightEvalService(CaseService):
 
 
 def _result(score: MetricScore, value: float | None) -> EvalMetricResult:
-    status = STATUS[score.status]
+    """The result of all turns, or of one that has another value."""
     fields: dict[str, Any] = {"metric_name": score.name, "score": value}
+    status = score.status
     if score.threshold is not None:
         fields["threshold"] = score.threshold
-        if value is None:
-            status = EvalStatus.NOT_EVALUATED
-        elif value != score.score:  # of a turn
-            reached = (
-                value <= score.threshold if score.lower_is_better else value >= score.threshold
-            )
-            status = EvalStatus.PASSED if reached else EvalStatus.FAILED
-    return EvalMetricResult.model_construct(**fields, eval_status=status)
+        lower = score.lower_is_better
+        status = scored(score.name, value, score.threshold, lower_is_better=lower).status
+    return EvalMetricResult.model_construct(**fields, eval_status=STATUS[status])

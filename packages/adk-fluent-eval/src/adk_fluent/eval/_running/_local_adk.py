@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from google.adk.evaluation import eval_metrics
 from google.adk.evaluation.eval_metrics import EvalMetric
@@ -18,11 +17,11 @@ from google.adk.evaluation.simulation.user_simulator_provider import UserSimulat
 
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
-from adk_fluent.eval._running._light_adk import STATUS, CaseService
-from adk_fluent.eval._running._models_adk import Models, User
+from adk_fluent.eval._running._judged_adk import chosen
+from adk_fluent.eval._running._light_adk import STATUS, LightEvalService
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from google.adk.evaluation.base_eval_service import (
         EvaluateRequest,
@@ -33,53 +32,49 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._running._models_adk import User
     from adk_fluent.eval._running._plan import PlannedMetric
     from adk_fluent.eval._running._recorder_adk import Recorder
-    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
 
     Score = Callable[[PlannedMetric], Awaitable[MetricScore]]
 
 
-@contextmanager
-def _chosen() -> Generator[None]:
-    """Silences ADK's warnings that the service is new: whoever asks for it has chosen it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
-        yield
-
-
-with _chosen():
+with chosen():
     from google.adk.evaluation.local_eval_service import LocalEvalService
     from google.adk.evaluation.metric_evaluator_registry import (
         DEFAULT_METRIC_EVALUATOR_REGISTRY,
         MetricEvaluatorRegistry,
     )
 
-#: Whether the service runs an App. That of google-adk 1.x runs an agent, without plugins.
-RUNS_APP: Final = "app" in signature(LocalEvalService.__init__).parameters
 #: That of google-adk 1.x compares arguments, or nothing.
 _IGNORES_ARGS: Final = "ignore_args" in eval_metrics.ToolTrajectoryCriterion.model_fields
 _MATCHES: Final = {"exact": "EXACT", "in_order": "IN_ORDER", "any_order": "ANY_ORDER"}
 
 
-class LocalCaseService(CaseService):
-    """Runs a case with ADK's service; google-adk 1.x leaves out the App's plugins."""
+class LocalCaseService(LightEvalService):
+    """Runs and scores a case with ADK's service.
+
+    That of google-adk 1.x runs an agent, without an App and its plugins, so there a Runner runs it.
+    """
+
+    engine: ClassVar = "local"
+    adk_runs: ClassVar = "app" in signature(LocalEvalService.__init__).parameters
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._begun: list[asyncio.Task[Any]] = []
         self._native = {each.name: _asked(each, self.case) for each in self.planned}
         self._planned = {each.name: each for each in self.planned}
         self._sets = InMemoryEvalSetsManager()
         self._told: dict[str, MetricScore] = {}
-        user = self.user if RUNS_APP else _Told(self.user, self.recorder)
-        with _chosen():
+        with chosen():
             self._service = LocalEvalService(
                 root_agent=self.app.root_agent,  # pyright: ignore[reportArgumentType]  # a Workflow runs, too
                 eval_sets_manager=self._sets,
                 metric_evaluator_registry=_Registry(self),
                 session_id_supplier=lambda: self.session_id,
-                user_simulator_provider=_Provider(user, self._begun),
-                **({"app": self.app} if RUNS_APP else {}),
+                user_simulator_provider=_User(self.user, self.recorder, self._begun),
+                **({"app": self.app} if self.adk_runs else {}),
                 **self.services,
             )
 
@@ -96,6 +91,10 @@ class LocalCaseService(CaseService):
         request = inference_request
         self._sets.create_eval_set(app_name=request.app_name, eval_set_id=request.eval_set_id)
         self._sets.add_eval_case(request.app_name, request.eval_set_id, self.adk_case)
+        if not self.adk_runs:
+            async for each in super().perform_inference(request):
+                yield each
+            return
         async with self._tidy(), aclosing(self._service.perform_inference(request)) as found:
             async for each in found:
                 problem = self.recorder.end(each.error_message) or self.recorder.problem
@@ -121,7 +120,7 @@ class LocalCaseService(CaseService):
         """Return the evaluator of a metric: ADK's where it computes the same, or ours."""
         name = metric.metric_name
         if self._native[name] is not None:
-            with _chosen():
+            with chosen():
                 return DEFAULT_METRIC_EVALUATOR_REGISTRY.get_evaluator(metric)
         return _Own(self._planned[name], self.compute, self._told)
 
@@ -211,67 +210,30 @@ class _Registry(MetricEvaluatorRegistry):
         return self._of.evaluator(eval_metric)
 
 
-class _Simulator(UserSimulator):
-    """The messages of one run, as ADK asks for them."""
+class _User(UserSimulator, UserSimulatorProvider):
+    """The user of one run, as ADK asks for it; notes the task that asks.
 
-    def __init__(self, user: User) -> None:  # without ADK's, which takes a config
-        self._user = user
+    Each message begins a turn.
+    """
 
-    async def get_next_user_message(self, events: list[Event]) -> NextUserMessage:
-        message = await self._user.next(events)
-        if message is None:
-            return NextUserMessage(status=Status.STOP_SIGNAL_DETECTED)
-        return NextUserMessage(status=Status.SUCCESS, user_message=message)
-
-    def get_simulation_evaluator(self) -> None:
-        return None
-
-
-class _Told(User):
-    """A user who tells the recorder what came of each message, where no plugin does."""
-
-    def __init__(self, user: User, recorder: Recorder) -> None:
+    def __init__(self, user: User, recorder: Recorder, begun: list[asyncio.Task[Any]]) -> None:
         self._user = user
         self._recorder = recorder
-        self._seen = 0
-
-    async def next(self, events: Sequence[Event]) -> Any:
-        recorder = self._recorder
-        for event in events[self._seen :]:
-            if event.author != "user":  # which ADK adds to the events of the run
-                recorder.add(event)
-        self._seen = len(events)
-        recorder.problem = recorder.end() or recorder.problem
-        if (message := await self._user.next(events)) is not None:
-            recorder.begin(message)
-        return message
-
-
-class _Provider(UserSimulatorProvider):
-    """Gives ADK's service the user of one run, and notes the task that asks."""
-
-    def __init__(self, user: User, begun: list[asyncio.Task[Any]]) -> None:  # as above
-        self._user = user
         self._begun = begun
 
     def provide(self, eval_case: Any) -> UserSimulator:
         if (task := asyncio.current_task()) is not None:
             self._begun.append(task)
-        return _Simulator(self._user)
+        return self
 
+    async def get_next_user_message(self, events: list[Event]) -> NextUserMessage:
+        recorder = self._recorder
+        recorder.problem = recorder.problem or recorder.end()
+        message = await self._user.next(events)
+        if message is None:
+            return NextUserMessage(status=Status.STOP_SIGNAL_DETECTED)
+        recorder.begin(message)
+        return NextUserMessage(status=Status.SUCCESS, user_message=message)
 
-def telling(models: Models, recorder: Recorder) -> Callable[[ModelCall, NextModel], Any]:
-    """Return what stands in for models and tells the recorder of answers, where no plugin does."""
-
-    async def called(call: ModelCall, next: NextModel) -> ModelReply:
-        try:
-            reply = await models(call, next)
-        except Exception as error:
-            recorder.failed(error)
-            raise
-        for each in reply.responses:
-            if not each.partial:
-                recorder.add_answer(call.agent, each)
-        return reply
-
-    return called
+    def get_simulation_evaluator(self) -> None:
+        return None

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.protocol import NextTool, ToolCall
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 #: Parameters by which a mock asks for more than the arguments of the call.
 _CONTEXT: Final = frozenset({"tool_context", "ctx"})
 _ARGS: Final = "args"
-_LIST: Final = "give a list with one answer for each call"
 _BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -112,58 +110,26 @@ def check_mocks(case: FluentCase) -> None:
             help = "a list has one answer for each call; [[]] answers one call with []"
             raise case.error(what, found="an empty list", help=help)
         for each in answers:
-            if problem := _invalid(each):
-                what, found, help = problem
-                raise case.error(f"the mock of tool {tool!r} {what}", found=found, help=help)
+            if fault := _fault(each):
+                what = f"the mock of tool {tool!r} {fault[0]}"
+                raise case.error(what, found=describe(each), help=fault[1])
 
 
-def _invalid(answer: object) -> tuple[str, str, str] | None:
-    """Why an answer is invalid: what, found, help."""
+def _fault(answer: object) -> tuple[str, str] | None:
+    """What is wrong with an answer, and what to do; None if nothing is."""
     if isinstance(answer, type) and issubclass(answer, BaseException):
-        name = answer.__name__
-        return "is an exception class", name, f'give an instance: {name}("why")'
+        return "is an exception class", f'give an instance: {answer.__name__}("why")'
     if isinstance(answer, BaseException) and not isinstance(answer, Exception):
-        return "would end the program", describe(answer), "give an Exception"
-    given = cast("Any", answer)
-    called: Any = given if inspect.isroutine(given) else type(given).__dict__.get("__call__")
-    generates = inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
-    if generates or isinstance(given, Iterator | AsyncIterator):
-        return "is a generator, which one run would use up", describe(answer), _LIST
-    for each in _parameters(given) if callable(given) else ():
-        if each.kind is each.POSITIONAL_ONLY and each.default is each.empty:
-            return f"takes {each.name!r} by position", describe(answer), "remove the /"
+        return "would end the program", "give an Exception"
+    if isinstance(answer, Iterator | AsyncIterator):
+        return "is a generator, which one run would use up", "give a list, an answer for each call"
     try:
-        copy.deepcopy(given)
-    except Exception as error:  # noqa: BLE001  # of whatever object
-        return "cannot be copied for each run", error_line(error), "give a function: lambda: ..."
+        copy.deepcopy(cast("Any", answer))
+    except Exception:  # noqa: BLE001  # of whatever object
+        return "cannot be copied for each run", "give a function: lambda: ..."
     return None
 
 
 def answers_of(mock: Any) -> Sequence[Any]:
     """Return the answers of a mock: of a list one for each call."""
     return cast("Sequence[Any]", mock) if isinstance(mock, list | tuple) else [mock]
-
-
-def required_arguments(function: Any) -> list[str]:
-    """Return the call's arguments that a mock function cannot do without."""
-    asked = (each for each in _parameters(function) if each.kind in _BY_NAME)
-    needed = (each.name for each in asked if each.default is each.empty)
-    return [name for name in needed if name not in _CONTEXT and name != _ARGS]
-
-
-def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
-    """Check that a mock function asks for arguments that its tool has."""
-    for answer in answers_of((case.mock_tool_outputs or {})[tool]):
-        for name in required_arguments(answer) if callable(answer) else ():
-            if name not in known:
-                what = f"the mock of tool {tool!r} takes {name!r}, which the tool does not"
-                found = f"the tool takes {', '.join(known) or 'no arguments'}"
-                help = did_you_mean(name, known, "or take args=, a dict of all")
-                raise case.error(what, found=found, help=help)
-
-
-def _parameters(function: Any) -> Sequence[inspect.Parameter]:
-    try:
-        return tuple(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return ()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
-from heapq import heappop, heappush
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.models.llm_request import LlmRequest
@@ -66,8 +65,7 @@ class Models:
         self._outcome = outcome
         case = outcome.id.encode("utf-8", "surrogatepass")
         self._whose = f"{sha256(case).hexdigest()[:8]}.{outcome.run}"
-        self._free: dict[str, list[int]] = {}
-        self._asked: Counter[str] = Counter()
+        self._taken: set[str] = set()
         self.problem = ""
 
     async def __call__(self, call: ModelCall, next: NextModel) -> ModelReply:
@@ -88,10 +86,10 @@ class Models:
         if self._cache is None:
             return await ask()
         name = request_key(request, model)
-        free = self._free.setdefault(name, [])
-        self._asked[name] += not free
-        number = heappop(free) if free else self._asked[name]
-        file, answered = f"{name[:40]}.{self._whose}.{number}", False
+        files = (f"{name[:40]}.{self._whose}.{number}" for number in count(1))
+        file = next(each for each in files if each not in self._taken)
+        self._taken.add(file)
+        answered = False
         try:
             if (kept := self._cache.read(file)) is not None:
                 answered = True
@@ -100,7 +98,7 @@ class Models:
             answered = bool(responses) and not any(each.error_code for each in responses)
         finally:
             if not answered:
-                heappush(free, number)
+                self._taken.remove(file)
         if answered:
             plain = [each.model_dump(mode="json", exclude_none=True) for each in responses]
             try:
@@ -174,19 +172,21 @@ class User:
             ``script_end``; empty if it was not simulated.
     """
 
-    stop_reason: str = ""
-
-    def __init__(self, messages: Iterable[Any]) -> None:
+    def __init__(self, messages: Iterable[Any], ends: str = "") -> None:
         self._messages = iter(messages)
+        self._ends = ends
+        self.stop_reason: str = ""
 
     async def next(self, events: Sequence[Event]) -> types.Content | None:
         """Return the next message; None at the end."""
-        message = next(self._messages, None)
-        return None if message is None else to_content(message)
+        for message in self._messages:
+            return to_content(message)
+        self.stop_reason = self._ends
+        return None
 
 
 class SimulatedUser(User):
-    """Says the first message of a case, then what a model or a script says."""
+    """Says the first message of a case, then what a model says."""
 
     def __init__(self, simulation: UserSimulation, first: Any, models: Models) -> None:
         super().__init__([first])
@@ -206,11 +206,6 @@ class SimulatedUser(User):
             return await super().next(events)
         if self._said > simulation.max_turns:
             self.stop_reason = "max_turns"
-            return None
-        if simulation.script is not None:
-            if self._said - 2 < len(simulation.script):
-                return to_content(simulation.script[self._said - 2])
-            self.stop_reason = "script_end"
             return None
         text = await self._ask(events)
         if _has_signal(text, simulation.stop_signal):
@@ -250,10 +245,14 @@ class SimulatedUser(User):
 
 def user_of(case: FluentCase, simulation: UserSimulation | None, models: Models) -> User:
     """Return the user of a case."""
-    first, *more = case.turns
-    if simulation is None or more:
-        return User(turn.input for turn in case.turns)
-    return SimulatedUser(simulation, first.input, models)
+    messages = [turn.input for turn in case.turns]
+    if simulation is None or len(messages) > 1:
+        return User(messages)
+    if simulation.script is None:
+        return SimulatedUser(simulation, messages[0], models)
+    messages += simulation.script
+    most = simulation.max_turns
+    return User(messages[:most], "max_turns" if len(messages) >= most else "script_end")
 
 
 def _has_signal(text: str, signal: str) -> bool:

@@ -43,8 +43,7 @@ class RunOptions(TypedDict, total=False):
 
     Attributes:
         engine: ``light``, our own implementation of ADK's eval service; ``local``, ADK's
-            LocalEvalService, which needs google-adk's extra, and on 1.x runs no plugins, mocks and
-            state assertions; ``auto`` is ``light``.
+            LocalEvalService, which needs google-adk's extra; ``auto`` is ``light``.
         parallelism: Runs at the same time, at most; 10 by default. While a service answers that
             there are too many calls, there are fewer, and refused runs are repeated after a pause.
         session_service: ADK's; None gives each run its own in memory.
@@ -94,16 +93,9 @@ def check_options(options: RunOptions) -> RunOptions:
     engine = options.get("engine", "auto")
     check.require(engine in engines, f"unknown engine {engine!r}", help=check.one_of(engines))
     check.positive("parallelism", options.get("parallelism", 10))
-    shard: Any = options.get("shard")
-    match shard:
-        case None:
-            pass
-        case [int(part), int(parts)] if 1 <= part <= parts:
-            pass
-        case _:
-            check.require(
-                False, f"shard= must be (part, parts), not {shard!r}", help="such as (1, 4)"
-            )
+    if (shard := options.get("shard")) is not None:
+        help = "such as (1, 4)"
+        check.require(_is_shard(shard), f"shard= must be (part, parts), not {shard!r}", help=help)
     if (runs := options.get("num_runs")) is not None:
         check.positive("num_runs", runs)
     seconds = options.get("timeout_s")
@@ -128,6 +120,14 @@ def check_options(options: RunOptions) -> RunOptions:
         if (given := options.get(name)) is not None:
             checked[name] = check.listed(name, given)
     return checked
+
+
+def _is_shard(given: Any) -> bool:
+    match given:
+        case [part, parts]:
+            return check.is_whole(part, 1) and check.is_whole(parts, part)
+        case _:
+            return False
 
 
 def select(suite: str, cases: Sequence[FluentCase], options: RunOptions) -> list[FluentCase]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
-from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
-from inspect import signature
+from collections import Counter
+from collections.abc import Coroutine, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk import agents
@@ -24,9 +26,11 @@ from adk_fluent.errors import AdkFluentError
 from adk_fluent.eval._arguments import check_known
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line
-from adk_fluent.extend import added_tools, describe
+from adk_fluent.extend import LOG, added_tools, describe
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterable
+
     from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.eval._cases._case import FluentCase
@@ -40,6 +44,9 @@ except ImportError:  # google-adk 1.x has no graphs
 #: What a pipeline of ADK may be, beside an App.
 _AGENTS: Final[tuple[Any, ...]] = (BaseAgent, *(() if BaseNode is None else (BaseNode,)))
 _APP_NAME: Final = "adk_fluent_eval"
+_CLOSING: Final = 10.0  # seconds to close a plugin or toolset
+#: Nodes that are no steps.
+_AROUND: Final = ir.AppNode | ir.MiddlewareNode | ir.ResourceNode
 #: Agents whose tools are known; others may have any.
 _TRANSPARENT: Final[tuple[type, ...]] = (
     LlmAgent,
@@ -54,18 +61,18 @@ _BUILT_IN: Final = frozenset(
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """What a case runs.
 
     Attributes:
         app: The App.
         steps: Names of agents and steps.
-        tools: Name of each known tool to its objects.
-        inner_tools: Names of tools that only agents inside tools call.
+        tools: Names of the known tools.
+        own_tools: Those whose calls are in the case's session, and not in one of an agent inside a
+            tool.
         hidden: Names of agents inside tools that run without plugins, and so unobserved.
-        hidden_tools: Names of their tools.
-        inner: Names of all agents inside tools.
+        hidden_tools: Names of their tools; "" for a toolset.
         foreign: Names of agents that may call models unseen, such as remote ones.
         open: Whether there may be other tools: of a toolset or a foreign agent, or of a middleware
             that does not declare them.
@@ -75,23 +82,16 @@ class Target:
     """
 
     app: App
-    steps: set[str] = field(default_factory=set[str])
-    tools: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
-    inner_tools: set[str] = field(default_factory=set[str])
-    hidden: set[str] = field(default_factory=set[str])
-    hidden_tools: set[str] = field(default_factory=set[str])
-    inner: set[str] = field(default_factory=set[str])
-    foreign: set[str] = field(default_factory=set[str])
-    open: bool = False
-    models: dict[str, str] = field(default_factory=dict[str, str])
-    closeable: list[BasePlugin | BaseToolset] = field(
-        default_factory=list["BasePlugin | BaseToolset"]
-    )
-    identity: Any = None
-
-    def knows_tool(self, name: str) -> bool:
-        """Whether a tool of this name may be called."""
-        return self.open or name in self.tools or name in _BUILT_IN
+    steps: frozenset[str]
+    tools: frozenset[str]
+    own_tools: frozenset[str]
+    hidden: frozenset[str]
+    hidden_tools: frozenset[str]
+    foreign: frozenset[str]
+    open: bool
+    models: dict[str, str]
+    closeable: list[BasePlugin | BaseToolset]
+    identity: Any
 
 
 class Targets:
@@ -101,33 +101,53 @@ class Targets:
         self._pipeline = pipeline
         self._built: dict[str | None, Target] = {}
         self._identities: dict[str | None, Any] = {}
+        self._open: dict[int, BasePlugin | BaseToolset] = {}
+        self._used: Counter[int] = Counter()
         is_made = isinstance(pipeline, (type, App, ir.Node, *_AGENTS)) or hasattr(pipeline, "to_ir")
-        self.is_factory: bool = callable(pipeline) and not is_made
+        self._is_factory = callable(pipeline) and not is_made
 
     def of(self, case: FluentCase) -> Target:
         """Return the target of a case, for inspection."""
         part = case.target_node
         if part not in self._built:
-            self._built[part] = self._build(case)
+            target = self._built[part] = self._build(case)
+            self._identities.setdefault(part, target.identity)
         return self._built[part]
 
     def identity(self, case: FluentCase) -> Any:
-        """Return plain data that is different for different targets."""
-        part = case.target_node
-        if part not in self._identities:
-            target = self.of(case)
-            self._identities[part] = [target.identity, target.models]
-        return self._identities[part]
+        """Return plain data that is different for different targets, of which one was inspected."""
+        return self._identities[case.target_node]
 
-    def for_run(self, case: FluentCase) -> Target:
-        """Return the target of one run of a case."""
-        if not self.is_factory:
+    @asynccontextmanager
+    async def used(self, case: FluentCase) -> AsyncGenerator[Target]:
+        """Give the target of one run of a case.
+
+        What a factory made for it is closed after it, unless another run uses it, too.
+        """
+        target = self._for_run(case)
+        held = {id(each): each for each in target.closeable}
+        self._open |= held
+        self._used.update(held.keys())
+        try:
+            yield target
+        finally:
+            self._used.subtract(held.keys())
+            if self._is_factory:
+                await _close_all([self._open.pop(each) for each in held if not self._used[each]])
+
+    async def close(self) -> None:
+        """Close the plugins and toolsets of all targets that were used."""
+        await _close_all(self._open.values())
+        self._open.clear()
+
+    def _for_run(self, case: FluentCase) -> Target:
+        if not self._is_factory:
             return self.of(case)
         # the one that was built for inspection is fresh, too
         return self._built.pop(case.target_node, None) or self._build(case, checked=True)
 
     def _build(self, case: FluentCase, *, checked: bool = False) -> Target:
-        given = _call_factory(self._pipeline) if self.is_factory else self._pipeline
+        given = _call_factory(self._pipeline) if self._is_factory else self._pipeline
         if hasattr(given, "to_ir") and not isinstance(given, type):
             given = given.to_ir()
         if isinstance(given, ir.Node):
@@ -145,17 +165,18 @@ class Targets:
         raise EvalError("pipeline= cannot be run", found=describe(given), help=help)
 
 
+async def _close_all(held: Iterable[BasePlugin | BaseToolset]) -> None:
+    for each in list(held):
+        try:
+            async with asyncio.timeout(_CLOSING):
+                await each.close()
+        except Exception:  # noqa: BLE001  # user code; the results are kept
+            LOG.exception("%r could not be closed after an evaluation", each)
+
+
 def _call_factory(factory: Callable[[], Any]) -> Any:
     """Call a factory."""
     name = getattr(factory, "__name__", "factory")
-    try:
-        signature(factory).bind()
-    except TypeError as error:
-        what = "the factory of the pipeline takes arguments"
-        help = f"pipeline=lambda: {name}(...)"
-        raise EvalError(what, found=f"{name}(): {error}", help=help) from None
-    except ValueError:  # a builtin without a signature
-        pass
     try:
         made = factory()
     except AdkFluentError:
@@ -210,53 +231,51 @@ def _model_name(agent: LlmAgent) -> str:
         return ""
 
 
-def _middlewares(app: App) -> Iterator[Any]:
+def _middlewares(app: App, every: list[Any]) -> Iterator[Any]:
     """Yield what stands around an App and its parts."""
     for plugin in app.plugins:
         if isinstance(plugin, adk.MiddlewarePlugin):
             yield from plugin.stack
-    for each in agent_tree(app.root_agent):
+    for each in every:
         if isinstance(each, adk.FlowAgent):
             yield from each.plan.all_middlewares
 
 
-def _inspect(app: App) -> Target:
-    target = Target(app, closeable=[*app.plugins])
-    inner: list[Any] = []
-    outer_tools: set[str | None] = set()
-    for each in _middlewares(app):
-        added = added_tools(each)
-        target.open = target.open or added is None
-        target.tools.update((name, []) for name in added or ())
-        outer_tools |= {*target.tools}
-    for each in agent_tree(app.root_agent):
-        target.steps.add(each.name)
-        if not isinstance(each, _TRANSPARENT):
-            target.open = True
-            target.foreign |= {each.name} if isinstance(each, BaseAgent) else set()
-        if isinstance(each, LlmAgent):
-            target.models[each.name] = _model_name(each)
-        for tool in _tools(each):
-            if isinstance(tool, BaseToolset):
-                target.closeable.append(tool)
-            name = _tool_name(tool)
-            target.open = target.open or name is None
-            target.tools.setdefault(name or "", []).append(tool)
-            if isinstance(tool, AgentTool):
-                below = list(agent_tree(tool.agent))
-                inner += below
-                target.inner |= {agent.name for agent in below}
-                if not getattr(tool, "include_plugins", True):
-                    target.hidden |= {agent.name for agent in below}
-                    names = (_tool_name(held) for agent in below for held in _tools(agent))
-                    target.hidden_tools |= {held or "" for held in names}
-    target.identity = [_identity(each) for each in agent_tree(app.root_agent)]
-    target.tools.pop("", None)
-    for each in agent_tree(app.root_agent):
-        if not any(each is other for other in inner):
-            outer_tools |= {_tool_name(tool) for tool in _tools(each)}
-    target.inner_tools = {*target.tools} - outer_tools
-    return target
+def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Target:
+    every = [*agent_tree(app.root_agent)]
+    held = [tool for agent in every for tool in _tools(agent)]
+    inside = [tool for tool in held if isinstance(tool, AgentTool)]
+    inner = [each for tool in inside for each in agent_tree(tool.agent)]
+    hidden = [
+        each
+        for tool in inside
+        if not getattr(tool, "include_plugins", True)
+        for each in agent_tree(tool.agent)
+    ]
+    unknown = [each for each in every if not isinstance(each, _TRANSPARENT)]
+    added = [added_tools(each) for each in _middlewares(app, every)]
+    own = {name for names in added for name in names or ()} | _BUILT_IN
+    outer = [each for each in every if not any(each is other for other in inner)]
+    own |= {_tool_name(tool) or "" for each in outer for tool in _tools(each)}
+    models = {each.name: _model_name(each) for each in every if isinstance(each, LlmAgent)}
+    names = {_tool_name(tool) for tool in held}
+    return Target(
+        app,
+        steps=frozenset([*steps, *(each.name for each in every)]),
+        tools=frozenset({*filter(None, names), *own} - {""}),
+        own_tools=frozenset(own - {""}),
+        hidden=_names(hidden),
+        hidden_tools=frozenset(_tool_name(tool) or "" for each in hidden for tool in _tools(each)),
+        foreign=_names(each for each in unknown if isinstance(each, BaseAgent)),
+        open=bool(unknown) or None in added or None in names,
+        models=models,
+        closeable=[*app.plugins, *(tool for tool in held if isinstance(tool, BaseToolset))],
+        identity=[identity or [_identity(each) for each in every], models],
+    )
+
+
+def _names(agents: Iterable[Any]) -> frozenset[str]:
+    return frozenset(each.name for each in agents)
 
 
 def _identity(agent: Any) -> list[Any]:
@@ -275,51 +294,37 @@ def _target_of_ir(node: ir.Node, case: FluentCase, *, checked: bool) -> Target:
     if checked or case.target_node is not None:
         execution = node.execution if isinstance(node, ir.AppNode) else None
         config = dataclasses.replace(execution or ir.ExecutionConfig(), contracts="off")
-    target = _inspect(adk.to_app(node, config))
-    target.steps |= {each.name for each in _steps(node)}
-    target.identity = ir.content_hash(node)
-    return target
+    steps = (each.name for each in ir.walk(node) if not isinstance(each, _AROUND))
+    return _inspect(adk.to_app(node, config), ir.content_hash(node), steps)
 
 
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _steps(root: ir.Node) -> Iterator[ir.Node]:
-    return (each for each in ir.walk(root) if not isinstance(each, ir.ResourceNode))
-
-
 def _node_part(root: ir.Node, case: FluentCase) -> ir.Node:
     """A part of a pipeline, with the middlewares and resources around it."""
     name = case.target_node or ""
-    known = {each.name for node in _steps(root) for each in (node, *_native(node))}
+
+    def names(node: ir.Node) -> list[str]:
+        own = [] if isinstance(node, _AROUND) else [node.name]
+        return [*own, *(each.name for each in _native(node))]
+
+    known = {each for node in ir.walk(root) for each in names(node)}
     check_known([name], known, "the pipeline has no step", "steps", case.error)
-    if path := _path_to(root, lambda node: node.name == name):
-        part = path[-1]
-    else:
-        path = _path_to(root, lambda node: any(each.name == name for each in _native(node)))
-        holder = cast("ir.AdkAgentNode", path[-1])
+    path = [root]
+    while name not in names(path[-1]):
+        below = path[-1].children
+        path.append(next(each for each in below if ir.find(each, lambda node: name in names(node))))
+    part = path.pop()
+    if part.name != name:
+        holder = cast("ir.AdkAgentNode", part)
         part = ir.AdkAgentNode(name, ir.Ref(_agent_part(holder.agent.value, case), name))
-    for around in reversed(path[:-1]):
+    for around in reversed(path):
         if isinstance(around, ir.MiddlewareNode):
             part = ir.replace(around, around.body, part)
         elif isinstance(around, ir.AppNode):
             part = ir.replace(around, around.root, part)
     return part
-
-
-def _path_to(root: ir.Node, accepts: Callable[[ir.Node], bool]) -> list[ir.Node]:
-    """The nodes from the root to the first step that is accepted; empty if none is."""
-
-    def found(node: ir.Node) -> bool:
-        around = ir.AppNode | ir.MiddlewareNode | ir.ResourceNode
-        return not isinstance(node, around) and accepts(node)
-
-    if ir.find(root, found) is None:
-        return []
-    path = [root]
-    while not found(path[-1]):
-        path.append(next(each for each in path[-1].children if ir.find(each, found)))
-    return path
 
 
 def _native(node: ir.Node) -> Iterator[Any]:

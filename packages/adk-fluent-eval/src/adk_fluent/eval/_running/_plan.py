@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adk_fluent.eval import _arguments as check
 from adk_fluent.eval import _metrics
@@ -18,13 +18,10 @@ from adk_fluent.eval._outcome import MetricScore, MetricStatus
 from adk_fluent.eval._text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._suite import Suite
-    from adk_fluent.eval._gate import Gate
-
-_ALWAYS_MET = {*_metrics.CHECKS} - {_metrics.TRAJECTORY}  # checks with a fixed threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +69,23 @@ class MetricPlan:
 
     def of(self, case: FluentCase) -> list[PlannedMetric]:
         """Return the metrics of a case: its own checks, then the suite's."""
-        expected = expectations(case)
-        names = [*expected, *(name for name in self.names if name not in expected)]
-        names = [name for name in names if self._applies(name, case)]
-        planned = [PlannedMetric(name, self._threshold(name)) for name in names]
+        names = dict.fromkeys([*expectations(case), *self.names])
+        applying = [name for name in names if self._applies(name, case)]
+        planned = [PlannedMetric(name, self._threshold(name)) for name in applying]
         judges = self._judges.items()
         planned += [PlannedMetric(name, judge.threshold, judge) for name, judge in judges]
         if all(each.threshold is None or each.name == _metrics.ANSWERS for each in planned):
-            help = "expect a trajectory, an answer or state, or give the suite a metric"
             what = "it expects nothing, and no metric of the suite applies to it"
             found = "answers= alone, which is what is said" if case.answers else None
-            help = f'expected_status="completed"; or {help}' if case.answers else help
+            help = "expect a trajectory, an answer, a status or state, or give the suite a metric"
             raise case.error(what, found=found, help=help)
         return planned
 
     def unused(self, cases: Sequence[FluentCase]) -> list[str]:
         """Return notes about expectations that no metric uses."""
         needing = (METRICS[name].needs for name in self.names if name in METRICS)
-        if self._judges or "reference_response" in needing:
-            return []
-        count = sum(
-            any(turn.reference_response is not None for turn in case.turns) for case in cases
-        )
-        if not count:
+        used = self._judges or "reference_response" in needing
+        if used or not (count := sum(self._applies(_metrics.MATCH, case) for case in cases)):
             return []
         what = f"{plural(count, 'case')} with a reference_response that no metric uses"
         return [f"{what}: add metrics=[{_metrics.MATCH!r}]"]
@@ -109,27 +100,15 @@ class MetricPlan:
         known = {*METRICS, *_metrics.CHECKS, *self._judges}
         check.check_known([name], known, "unknown metric", "metrics")
 
-    def _check_threshold(self, name: str, value: object, cases: Sequence[FluentCase]) -> None:
-        if name in self._judges:
-            what = f"the threshold of judge {name!r} belongs to the judge"
-            help = f"write FluentJudge(name={name!r}, threshold={value!r}, ...)"
-            raise EvalError(what, help=help)
-        self._check_known(name)
-        fixed = f"the threshold of {name!r} is fixed: every expectation must be met"
-        check.require(name not in _ALWAYS_MET, fixed)
-        decides = METRICS[name].threshold is not None
-        check.require(decides, f"{name!r} is informational and takes no threshold")
-        what = f"thresholds= names {name!r}, which is not a metric of the suite"
-        is_asked = name in self.names or name == _metrics.TRAJECTORY
-        check.require(is_asked, what, help=f"add it: metrics=[{name!r}, ...]")
-        applies = any(self._applies(name, case) for case in cases)
-        check.require(applies, f"thresholds= names {name!r}, which applies to no case")
-        check.require(check.is_number(value), f"the threshold of {name!r} must be a number", value)
+    def _check_threshold(self, name: str, value: Any, cases: Sequence[FluentCase]) -> None:
+        able = [each for each in (_metrics.TRAJECTORY, *self.names) if each in METRICS]
+        able = [each for each in able if METRICS[each].threshold is not None]
+        able = [each for each in able if any(self._applies(each, case) for case in cases)]
+        what, kind = "thresholds= cannot be set of", "metrics of the suite that take one"
+        check.check_known([name], able, what, kind)
         low, high = (1, 5) if METRICS[name].unit == "1-5" else (0, 1)
-        if not (isinstance(value, int | float) and low < value <= high):
-            what = f"the threshold of {name!r} must be above {low} and at most {high}"
-            help = "every score reaches 0; leave the metric out instead" if value == 0 else None
-            raise EvalError(what, found=repr(value), help=help)
+        what = f"the threshold of {name!r} must be a number above {low} and at most {high}"
+        check.require(check.is_number(value) and low < value <= high, what, value)
 
     def _applies(self, name: str, case: FluentCase) -> bool:
         if name in _metrics.CHECKS:
@@ -169,17 +148,13 @@ def _check_available(metric: Metric, *, has_judge_model: bool) -> None:
         raise MetricUnavailableError(what, metric=metric.name, found=found, help=help)
 
 
-def check_gate(
-    gate: Gate, cases: Sequence[FluentCase], plan: MetricPlan, judges: Iterable[FluentJudge]
-) -> None:
-    """Check that a gate names tags and metrics that the suite has."""
-    metrics = {*plan.names, *(judge.name for judge in judges)}
+def check_gate(suite: Suite, plan: MetricPlan) -> None:
+    """Check that a gate names tags and metrics that the suite has, and that decide."""
+    gate, cases = suite.gate, suite.cases
+    metrics = {*plan.names, *(judge.name for judge in suite.custom_judges)}
     metrics |= {name for case in cases for name in expectations(case)}
+    metrics -= {name for name, metric in METRICS.items() if metric.threshold is None}
     tags = {tag for case in cases for tag in case.tags}
     check.check_known(gate.min_tag_pass_rate, tags, "the gate names unknown tag", "tags")
-    check.check_known(gate.min_metric, metrics, "the gate names unknown metric", "metrics")
-    for name in map(str, gate.min_metric):
-        if name in METRICS and METRICS[name].threshold is None:
-            what = f"the gate names metric {name!r}, which is informational"
-            help = "limit cases instead: max_tokens, max_tool_calls, max_latency_s, max_cost_usd"
-            raise EvalError(what, found="Gate(min_metric=...)", help=help)
+    what = "the gate names unknown or informational metric"
+    check.check_known(gate.min_metric, metrics, what, "metrics that decide")

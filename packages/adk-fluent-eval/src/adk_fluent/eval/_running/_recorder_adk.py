@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import copy
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.evaluation.app_details import AgentDetails, AppDetails
@@ -80,7 +80,11 @@ class Recorder:
         self._usages: list[AgentEvent] = []
         self._answers: list[_Answer] = []
         self._uses: dict[tuple[str, str], ToolUse] = {}
-        self._asked: defaultdict[str, list[str]] = defaultdict(list)
+        self._asked: set[str] = set()
+        self._left = {
+            name: iter(answers_of(given)) if isinstance(given, list | tuple) else repeat(given)
+            for name, given in (seen.case.answers or {}).items()
+        }
         self._replied = 0
         self._began = 0.0
         self.problem: str | None = None
@@ -131,16 +135,12 @@ class Recorder:
 
         A question is answered once, for it stays open if its answer is refused.
         """
-        answers, given = self._seen.case.answers or {}, list[tuple[Pending, str, Any]]()
+        given: list[tuple[Pending, str, Any]] = []
         for each in self.pending:
-            asked, name = self._asked, each.name or each.kind
-            if name not in answers or each.id in asked[name]:
-                continue
-            asked[name].append(each.id)
-            left = answers_of(answers[name])
-            if isinstance(answers[name], list | tuple):
-                left = left[len(asked[name]) - 1 :]
-            given += [(each, name, value) for value in left[:1]]
+            name = each.name or each.kind
+            if name in self._left and each.id not in self._asked:
+                self._asked.add(each.id)
+                given += [(each, name, value) for value in islice(self._left[name], 1)]
         if not given:
             return None
         calls = (call for event in self._seen.events[-1] for call in event.get_function_calls())
@@ -168,16 +168,19 @@ class Recorder:
 
     def app_details(self) -> dict[str, AppDetails]:
         """Return instructions and tools of the agents, by invocation."""
-
-        def told(name: str, config: Any) -> AgentDetails:
-            text, tools = _text_of(config.system_instruction), list(config.tools or ())
-            return AgentDetails(name=name, instructions=text, tool_declarations=tools)
-
-        made: dict[str, AppDetails] = {}
-        for invocation, agents in self._requests.items():
-            details = {name: told(name, config) for name, config in agents.items()}
-            made[invocation] = AppDetails(agent_details=details)
-        return made
+        return {
+            invocation: AppDetails(
+                agent_details={
+                    name: AgentDetails(
+                        name=name,
+                        instructions=text_of(config.system_instruction),
+                        tool_declarations=config.tools or [],
+                    )
+                    for name, config in agents.items()
+                }
+            )
+            for invocation, agents in self._requests.items()
+        }
 
     def add_answer(self, agent: str, response: LlmResponse) -> None:
         """Record an answer of a model, wherever in the pipeline."""
@@ -242,9 +245,8 @@ class Recorder:
         if given is not None:
             count = plural(len(answers_of(given)), "answer")
             return f"the run waits for another answer to {what}{message}; answers= has {count}"
-        help = f"; give answers={{{name!r}: ...}}"
-        if pending.kind in {"tool", "auth"}:
-            help += ", or mock it with mock_tool_outputs"
+        mock = ", or mock it with mock_tool_outputs" if pending.kind in {"tool", "auth"} else ""
+        help = f"; give answers={{{name!r}: ...}}{mock}"
         answers, answered = self._seen.case.answers or {}, self._seen.answered
         if others := [each for each in answers if not answered[each]]:
             help += f"; nothing has asked {', '.join(map(repr, others))}"
@@ -325,12 +327,6 @@ class Recorder:
             seen.cost_usd += float(price.usd)
 
 
-def _text_of(instruction: Any) -> str:
-    if isinstance(instruction, str | None):
-        return instruction or ""
-    return "\n".join(part.text for part in getattr(instruction, "parts", None) or () if part.text)
-
-
 def _snapshot(value: Any) -> Any:
     """A copy of a value, as its writer may change it later."""
     try:
@@ -351,7 +347,7 @@ class RecorderPlugin(BasePlugin):
     ADK runs the agent inside an ``AgentTool`` in a session of its own, with the same plugins.
     """
 
-    def __init__(self, recorder: Recorder, mocks: Mocks, *, records_all: bool = False) -> None:
+    def __init__(self, recorder: Recorder, mocks: Mocks, *, records_all: bool) -> None:
         super().__init__(name="adk_fluent_eval")
         self._records_all = records_all
         self._recorder = recorder
@@ -365,14 +361,6 @@ class RecorderPlugin(BasePlugin):
         self._session = self._session or session
         if session != self._session:
             self._inside[session] = invocation_context.agent.name
-        elif self._records_all:
-            self._recorder.begin(invocation_context.user_content)
-
-    async def after_run_callback(self, *, invocation_context: Any) -> None:
-        """End a turn of the case's session."""
-        if self._records_all and invocation_context.session.id == self._session:
-            problem = self._recorder.end()
-            self._recorder.problem = self._recorder.problem or problem
 
     async def on_model_error_callback(self, *, error: Exception, **_: Any) -> None:
         """Note what a model raised."""
@@ -389,7 +377,7 @@ class RecorderPlugin(BasePlugin):
             self._recorder.add_answer(callback_context.agent_name, llm_response)
 
     async def on_event_callback(self, *, invocation_context: Any, event: Event) -> None:
-        """Record an event inside a tool; with ``light``, the others come from the runner."""
+        """Record an event inside a tool, or any, where ADK's service has the runner."""
         inside = self._inside.get(invocation_context.session.id)
         if inside is not None or self._records_all:
             self._recorder.add(event, inside or "")

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from contextlib import aclosing
 from datetime import UTC, datetime
-from importlib import import_module
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.function_tool import FunctionTool
 from google.adk.version import __version__
 
-from adk_fluent.backends.adk import MiddlewarePlugin, resolve_model, to_content
+from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AdkFluentError, nearest_name
 from adk_fluent.eval._arguments import check_known, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
@@ -26,28 +21,24 @@ from adk_fluent.eval._digest import digest_of
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._running import _case_run_adk as case_runs
-from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings
+from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings, new_outcome
 from adk_fluent.eval._running._kept import Journal, ResponseCache
-from adk_fluent.eval._running._mocks import check_arguments, check_mocks
+from adk_fluent.eval._running._light_adk import LightEvalService
+from adk_fluent.eval._running._mocks import check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
 from adk_fluent.eval._text import error_line
-from adk_fluent.extend import LOG, provided
+from adk_fluent.extend import provided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
-    from google.adk.apps.app import App
     from google.adk.models.base_llm import BaseLlm
-    from google.adk.tools.base_toolset import BaseToolset
 
     from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.protocol import PriceBook
-
-_CLOSING: Final = 10.0  # seconds to close a plugin or toolset
 
 
 class SuiteRun:
@@ -61,45 +52,38 @@ class SuiteRun:
 
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         options = check_options(options)
-        self.engine: str = "local" if options.get("engine") == "local" else "light"
-        if self.engine == "local":
-            _check_local()
+        service = _service_of(options.get("engine"))
+        self.engine: str = service.engine
         check_cases(suite.cases)  # the list may have changed
         self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
         help = "give FluentEvalSuite(pipeline=...), or --pipeline"
         require(suite.pipeline is not None, f"suite {suite.name!r} has no pipeline", help=help)
-        judges = suite.custom_judges
         plan = MetricPlan(suite)
-        check_gate(suite.gate, suite.cases, plan, judges)
-        self._settings = RunSettings(
-            *(suite, options, plan, self.engine, _prices_of(options.get("prices"))),
-            *(_model_of(options.get("model"), "model="), _cache_of(options.get("cache"))),
-            _model_of(suite.judge_model, "judge_model="),
+        check_gate(suite, plan)
+        settings = self._settings = RunSettings(
+            *(suite, options, plan, Targets(suite.pipeline), service),
+            *(_prices_of(options.get("prices")), _model_of(options.get("model"), "model=")),
+            *(_cache_of(options.get("cache")), _model_of(suite.judge_model, "judge_model=")),
         )
-        self._targets = Targets(suite.pipeline)
-        _check_suite(self.cases, self._targets, self._settings)
+        _check_suite(self.cases, settings)
         runs = options.get("num_runs") or suite.num_runs
         self._units = [(case, run) for case in self.cases for run in range(1, runs + 1)]
-        self._parallelism = options.get("parallelism", 10)
-        self._suite, self._options = suite, options
         self._told: list[CaseOutcome] = []
-        self._fail_fast = options.get("fail_fast", False)
         self._progress = options.get("progress")
         self._stopped = False
         #: What results depend on beside the case and the pipeline.
         self._conditions: list[Any] = [
-            *(suite.metrics, suite.thresholds, judges, suite.judge_model, suite.judge_samples),
-            *(suite.simulation, options.get("model"), options.get("timeout_s")),
-            *(__version__, self.engine, [type(each) for each in self._settings.plugins]),
+            *(suite.metrics, suite.thresholds, suite.custom_judges),
+            *(suite.judge_model, suite.judge_samples, suite.simulation),
+            *(options.get("model"), options.get("timeout_s"), __version__, self.engine),
+            [type(each) for each in settings.plugins],
         ]
         path = options.get("journal")
         self._journal = None if path is None else Journal(path, suite.name)
-        self._open: dict[int, BasePlugin | BaseToolset] = {}
-        self._used: Counter[int] = Counter()
         self._results: dict[tuple[str, int], EvalCaseResult] = {}
         self.notes: list[str] = plan.unused(self.cases)
-        if self._settings.model is not None:
-            self.notes.append(f"every model was replaced by {self._settings.model.model}")
+        if settings.model is not None:
+            self.notes.append(f"every model was replaced by {settings.model.model}")
         if (shard := options.get("shard")) is not None:
             self.notes.append(f"shard {shard[0]} of {shard[1]}")
         self.interrupted: bool = False
@@ -116,12 +100,12 @@ class SuiteRun:
         return self._report([], interrupted=True)
 
     def _report(self, notes: list[str], *, interrupted: bool) -> FluentEvalReport:
-        suite, keys = self._suite, ((case.name, run) for case, run in self._units)
+        suite, keys = self._settings.suite, ((case.name, run) for case, run in self._units)
         results = {key: self._results[key] for key in keys if key in self._results}
         return FluentEvalReport(
             *(self._told, suite.name, suite.gate, suite.metrics, self.engine, __version__),
             *(self._began, time.monotonic() - self._clock, notes, interrupted),
-            *(self._options.get("baseline"), self.cases, results),
+            *(self._settings.options.get("baseline"), self.cases, results),
         )
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome]:
@@ -131,7 +115,7 @@ class SuiteRun:
                 async for outcome in outcomes:
                     yield outcome
         finally:
-            await self._close()
+            await self._settings.targets.close()
         if self._journal is not None and self._journal.problem:
             self.notes.append(self._journal.problem)
         if len(self._told) < len(self._units):
@@ -141,9 +125,9 @@ class SuiteRun:
     async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
         """Run one case once, and close what it used."""
         try:
-            return await self._journaled(case, run, Pace(1)) or case_runs.new_outcome(case, run)
+            return await self._journaled(case, run, Pace(1)) or new_outcome(case, run)
         finally:
-            await self._close()
+            await self._settings.targets.close()
 
     def _tell(self, progress: Progress) -> None:
         try:
@@ -154,7 +138,7 @@ class SuiteRun:
             self.notes.append(f"progress= raised {error_line(error)} and was not called again")
 
     async def _go(self) -> AsyncGenerator[CaseOutcome]:
-        pace = Pace(self._parallelism)
+        pace = Pace(self._settings.options.get("parallelism", 10))
 
         async def told(case: FluentCase, run: int) -> CaseOutcome | None:
             outcome = await self._journaled(case, run, pace)
@@ -176,10 +160,10 @@ class SuiteRun:
     async def _journaled(self, case: FluentCase, run: int, pace: Pace) -> CaseOutcome | None:
         """Run a case, unless the journal has it; None if the suite is stopped."""
         if case.skip is not None:
-            return case_runs.new_outcome(case, run, Status.SKIPPED, case.skip)
+            return new_outcome(case, run, Status.SKIPPED, case.skip)
         if (journal := self._journal) is None:
             return await self._paced(case, run, pace)
-        digest = digest_of([case, self._targets.identity(case), *self._conditions])
+        digest = digest_of([case, self._settings.targets.identity(case), *self._conditions])
         if (kept := journal.of(case.name, run, digest)) is not None:
             outcome, result = kept
             if result is not None:
@@ -206,43 +190,18 @@ class SuiteRun:
                     pace.succeeded()
                 elif pace.refused(refusal, attempt, began):
                     continue
-                missed = outcome.status in {Status.FAILED, Status.ERROR}
-                self._stopped = self._stopped or (self._fail_fast and missed)
+                if self._settings.options.get("fail_fast", False):
+                    self._stopped |= outcome.status in {Status.FAILED, Status.ERROR}
                 return outcome
 
     async def _run(self, case: FluentCase, run: int) -> tuple[CaseOutcome, BaseException | None]:
-        try:
-            target = self._targets.for_run(case)
-        except Exception as error:  # noqa: BLE001  # of the factory, which worked at first
-            outcome = case_runs.new_outcome(case, run)
-            outcome.error = error_line(error, None)
-            outcome.reasons = [outcome.error]
-            case_runs.add_absent_scores(outcome, self._settings.plan.of(case))
-            return outcome, error
-        held = {id(each): each for each in target.closeable}
-        self._open |= held
-        self._used.update(held.keys())
-        one = CaseRun(case, run, target, self._settings)
-        try:
-            result = await one.go()
-        finally:
-            await self._release(target)
+        one = CaseRun(case, run, self._settings)
+        result = await one.go()
         if (problem := one.models.problem) and problem not in self.notes:
             self.notes.append(problem)
         if result is not None:
             self._results[one.outcome.key] = result
         return one.outcome, one.seen.failure
-
-    async def _release(self, target: Target) -> None:
-        """Close what a factory made for this run, unless another run uses it, too."""
-        ids = {id(each) for each in target.closeable}
-        self._used.subtract(ids)
-        if self._targets.is_factory:
-            await _close_all([self._open.pop(each) for each in ids if not self._used[each]])
-
-    async def _close(self) -> None:
-        await _close_all(self._open.values())
-        self._open.clear()
 
 
 def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
@@ -252,14 +211,17 @@ def _model_of(given: str | BaseLlm | None, name: str) -> BaseLlm | None:
         raise EvalError(f"{name} cannot be used", found=error_line(error)) from error
 
 
-def _check_local() -> None:
-    """Check that ADK's LocalEvalService is there."""
+def _service_of(engine: str | None) -> type[LightEvalService]:
+    """What runs cases."""
+    if engine != "local":
+        return LightEvalService
     try:
-        import_module("adk_fluent.eval._running._local_adk")
+        from adk_fluent.eval._running._local_adk import LocalCaseService  # noqa: PLC0415  # needs the extra
     except ImportError as error:
         what = 'engine="local" needs google-adk[eval]'
         help = 'pip install "adk-fluent-eval[adk]", or use engine="light"'
         raise EvalError(what, found=error_line(error), help=help) from error
+    return LocalCaseService
 
 
 def _cache_of(given: Any) -> ResponseCache | None:
@@ -282,19 +244,10 @@ def _prices_of(given: Any) -> PriceBook | None:
     return None
 
 
-async def _close_all(held: Iterable[BasePlugin | BaseToolset]) -> None:
-    for each in list(held):
-        try:
-            async with asyncio.timeout(_CLOSING):
-                await each.close()
-        except Exception:  # noqa: BLE001  # user code; the results are kept
-            LOG.exception("%r could not be closed after an evaluation", each)
-
-
 # --- checks before any model call ----------------------------------------------------------------
 
 
-def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSettings) -> None:
+def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> None:
     """Check everything that the cases name; no model is called."""
     for judge in settings.suite.custom_judges:
         _model_of(judge.model, f"the model of judge {judge.name!r}")
@@ -309,15 +262,13 @@ def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSet
         initial_state(case)
         for turn in case.turns:
             to_content(turn.input)
-        target = targets.of(case)
+        target = settings.targets.of(case)
         names = [each.name for each in (*target.app.plugins, *settings.plugins)]
         if len(set(names)) < len(names):
             raise EvalError("two plugins have the same name", found=", ".join(names))
         _check_tools(case, target)
-        _check_mock_arguments(case, target)
         _check_steps(case, target)
         _check_answers(case, target, settings)
-        _check_bare(case, target, settings)
         if case.max_cost_usd is not None and settings.prices is None:
             what = "max_cost_usd= needs prices, and there is no price book"
             raise case.error(what, help="give run(prices=...), or: pip install adk-fluent-cost")
@@ -325,31 +276,17 @@ def _check_suite(cases: Sequence[FluentCase], targets: Targets, settings: RunSet
 
 def _check_tools(case: FluentCase, target: Target) -> None:
     """Check that tools that a case names exist, and can be mocked and seen."""
-    mocks = case.mock_tool_outputs or {}
+    mocks, own = case.mock_tool_outputs or {}, target.own_tools
     expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
-    for what, names in (("expects a call of", expected), ("mocks", mocks)):
-        named = [each for each in names if not target.knows_tool(each)]
-        check_known(named, target.tools, f"it {what} unknown tool", "tools", case.error)
+    if not target.open:
+        check_known(expected, own, "it expects a call of unknown tool", "tools", case.error)
+        check_known(mocks, target.tools, "it mocks unknown tool", "tools", case.error)
     for name in mocks:
         if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
             what = f"it mocks tool {name!r}, which an agent calls that runs without plugins"
             found = f"agents inside tools: {', '.join(sorted(target.hidden))}"
             help = "give its AgentTool include_plugins=True, or mock that tool"
             raise case.error(what, found=found, help=help)
-    for name in () if target.open else expected:
-        if name in target.inner_tools:
-            what = f"it expects a call of tool {name!r}, which only an agent inside a tool calls"
-            found = "its calls are in a session of their own"
-            help = "expect the call of the outer tool, or use a FluentJudge"
-            raise case.error(what, found=found, help=help)
-
-
-def _check_mock_arguments(case: FluentCase, target: Target) -> None:
-    """Check that mocks take arguments that their tools have."""
-    for name in () if target.open else case.mock_tool_outputs or {}:
-        known = [_arguments(tool) for tool in target.tools.get(name, ())]
-        if known and None not in known:
-            check_arguments(case, name, sorted({each for names in known for each in names or ()}))
 
 
 def _check_steps(case: FluentCase, target: Target) -> None:
@@ -379,52 +316,7 @@ def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> N
         if name in target.models and name not in target.tools:
             what = f"it answers agent {name!r}, and agents ask nothing"
             raise case.error(what, help="answers= takes names of gates and tools")
-    if case.answers and settings.engine == "local":
+    if case.answers and settings.service.engine == "local":
         what = 'questions cannot be answered with engine="local"'
         found = "ADK's LocalEvalService takes an answer for a turn of its own"
         raise case.error(what, found=found, help='use engine="light"')
-
-
-def _check_bare(case: FluentCase, target: Target, settings: RunSettings) -> None:
-    """Check that a case needs no plugins, where ADK's service runs an agent without its App."""
-    if case.skip is not None or not case_runs.is_bare(settings.engine):
-        return
-    fault = next(_needs_app(case, target.app, settings), None)
-    if fault is not None:
-        what = f'{fault} with engine="local" on google-adk {__version__}'
-        found = "its LocalEvalService runs the agent alone, without an App and its plugins"
-        raise case.error(what, found=found, help='use engine="light"')
-
-
-def _needs_app(case: FluentCase, app: App, settings: RunSettings) -> Iterator[str]:
-    """What of a case does not hold where ADK's service runs an agent without its App."""
-    if case.mock_tool_outputs:
-        yield "tools cannot be mocked"
-    if any(each.state_assertions for each in (case, *case.turns)):
-        yield "state cannot be asserted"
-    every = (*app.plugins, *settings.plugins)
-    # a pipeline of ours brings its own itself
-    if plugins := [each.name for each in every if not isinstance(each, MiddlewarePlugin)]:
-        yield f"plugins ({', '.join(plugins)}) are not run"
-    held = {*type(app).model_fields} - {"name", "root_agent", "plugins"}
-    if more := sorted(each for each in held if getattr(app, each)):
-        yield f"settings of the App ({', '.join(more)}) do not hold"
-
-
-def _arguments(tool: Any) -> Iterable[str] | None:
-    """The names of a tool's arguments; None if they are not known."""
-    if not isinstance(tool, BaseTool):
-        tool = FunctionTool(tool)
-    try:
-        if isinstance(tool, FunctionTool) and any(
-            each.kind is each.VAR_KEYWORD for each in signature(tool.func).parameters.values()
-        ):
-            return None
-        declared = tool._get_declaration()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as ADK asks it
-    except Exception:  # noqa: BLE001  # a broken tool is reported when it is used
-        return None
-    if declared is None:
-        return None
-    if declared.parameters_json_schema is not None:
-        return tuple(declared.parameters_json_schema.get("properties") or ())
-    return tuple((declared.parameters and declared.parameters.properties) or ())

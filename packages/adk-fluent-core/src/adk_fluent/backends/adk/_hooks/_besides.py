@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.plugins.plugin_manager import PluginManager
 
-from adk_fluent.backends.adk._hooks._in_flow import PluginsInFlow
+from adk_fluent.backends.adk._hooks._in_flow import PluginsInFlow, is_ours_alone
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -65,7 +65,7 @@ def watch(agent: BaseAgent, plugins: PluginManager, changes: dict[str, Any]) -> 
         Their names, as they become done; nothing where nobody could say more.
     """
     found = plugins.plugins
-    others = found and not (isinstance(plugins, PluginsInFlow) and found == plugins.alone)
+    others = found and not is_ours_alone(plugins)
     speak = others and any(getattr(each, "may_speak", True) for each in found)
     runs_others = found and not isinstance(agent, LlmAgent)
     if not (speak or runs_others or agent.after_agent_callback or agent.sub_agents):

@@ -31,6 +31,7 @@ _GREETED: Final = "_adk_fluent_greeted"
 _MODEL: Final = (
     *("before_model", "wrap_model_call", "wrap_model_request", "on_model_error", "after_model"),
 )
+_TOOLS: Final = ("before_tool", "wrap_tool_call", "on_tool_error", "after_tool")
 
 _WHERE: Final = "_adk_fluent_where"
 _LEAF: Final = RULES[AgentNode]
@@ -150,6 +151,7 @@ class Chain:
         stack: The same, inside those of the flow around it.
         run: Identity of the run.
         models: Whether anything stands around model calls.
+        sees_calls: Whether anything stands around model calls or tool calls, or adds tools.
         model_hooks: What that is, once it was asked; kept for `generate`.
         may_add_tools: Whether anything may give an agent tools that it was not built with.
         written: What hooks have written before there was an event to put it in.
@@ -159,8 +161,8 @@ class Chain:
 
     __slots__ = (
         *("_called", "_inner", "_nodes", "_parts", "_scopes", "_within"),
-        *("failure", "may_add_tools", "model_hooks", "models", "own", "run", "said", "stack"),
-        "written",
+        *("failure", "may_add_tools", "model_hooks", "models", "own", "run", "said", "sees_calls"),
+        *("stack", "written"),
     )
 
     def __init__(
@@ -174,9 +176,7 @@ class Chain:
         self.own: Stack = Stack.begun(stack)
         self.stack: Stack = self.own.inside(None if outer is None else outer.stack)
         self.run: str = run
-        self.models: bool = self.stack.has(*_MODEL)
-        self.model_hooks: Any = None
-        self.may_add_tools: bool = _may_add_tools(self.stack)
+        self._ask()
         self.written: EventActions = EventActions()
         self.failure: Exception | None = None
         self.said: Any = None
@@ -186,6 +186,14 @@ class Chain:
         self._parts = {key: Stack.begun(each.middlewares) for key, each in self._scopes.items()}
         self._called = {key: each for key, each in self._scopes.items() if each.called}
         self._within: dict[tuple[int, ...], Chain] = {}
+
+    def _ask(self) -> None:
+        """Ask those in the stack what they act on."""
+        stack = self.stack
+        self.models: bool = stack.has(*_MODEL)
+        self.model_hooks: Any = None
+        self.may_add_tools: bool = any(added_tools(each) != () for each in stack.members)
+        self.sees_calls: bool = self.models or self.may_add_tools or stack.has(*_TOOLS)
 
     def has(self, *hooks: str) -> bool:
         """Whether anybody has one of these hooks, around the run or a part of it."""
@@ -260,18 +268,13 @@ class Chain:
             made._inner = (*self._inner, *parts)  # noqa: SLF001  # its own
             for each in parts:
                 made.stack = self._parts[each].inside(made.stack)
-            made.models, made.model_hooks = made.stack.has(*_MODEL), None
-            made.may_add_tools = _may_add_tools(made.stack)
+            made._ask()  # noqa: SLF001  # its own
         made.run = self.run
         return made
 
     def node(self, agent: str) -> AgentNode | None:
         """The node of an agent that was built here."""
         return self._nodes.get(agent)
-
-
-def _may_add_tools(stack: Stack) -> bool:
-    return any(added_tools(each) != () for each in stack.members)
 
 
 class LastCall:

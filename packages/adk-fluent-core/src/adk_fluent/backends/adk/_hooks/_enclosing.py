@@ -70,7 +70,10 @@ class Writes:
 
     Args:
         put: Puts it out.
-        actions: Where it is written.
+        actions: Where it is written; None makes one when it is asked for.
+
+    Attributes:
+        drafts: State as it is written.
     """
 
     def __init__(
@@ -79,13 +82,20 @@ class Writes:
         actions: EventActions | None = None,
     ) -> None:
         self._put = put
-        self.actions: EventActions = EventActions() if actions is None else actions
+        self._actions = actions
         self.drafts: dict[str, Any] = {}
+
+    @property
+    def actions(self) -> EventActions:
+        """Where it is written."""
+        if self._actions is None:
+            self._actions = EventActions()  # not before: pydantic takes a while for each
+        return self._actions
 
     async def put(self) -> None:
         """Put it out, if there is any."""
-        actions = self.actions
-        if actions.state_delta or actions.artifact_delta:
+        actions = self._actions
+        if actions is not None and (actions.state_delta or actions.artifact_delta):
             await self._put(actions)
             for each in (actions.state_delta, actions.artifact_delta, self.drafts):
                 each.clear()

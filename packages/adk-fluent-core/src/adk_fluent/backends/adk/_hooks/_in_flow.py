@@ -43,6 +43,11 @@ def tell_directly(ctx: InvocationContext, plugin: Told) -> None:
         manager.told, manager.alone = plugin, [plugin]
 
 
+def is_ours_alone(manager: PluginManager) -> bool:
+    """Whether a run inside a flow has no plugin but ours."""
+    return isinstance(manager, PluginsInFlow) and manager.plugins == manager.alone
+
+
 def _for_others(ask: Any) -> Any:
     """A hook that ours has nothing to do in: asked where there are other plugins, too."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from google.adk.events.event import Event
@@ -17,14 +18,15 @@ from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._hooks._agents import is_flow
 from adk_fluent.backends.adk._hooks._answered import settle
 from adk_fluent.backends.adk._hooks._besides import watch
-from adk_fluent.backends.adk._hooks._chain import Where, attach_to, place
+from adk_fluent.backends.adk._hooks._chain import Where, attach_to, place, where
+from adk_fluent.backends.adk._hooks._in_flow import is_ours_alone
 from adk_fluent.backends.adk._hooks._siblings import end_calls
 from adk_fluent.backends.adk._hooks._turns import Turn, is_held_back, keep_turn, turn_in
 from adk_fluent.backends.adk._lowering._injecting import table_of
 from adk_fluent.backends.adk._running._places import Places, outer_of
 from adk_fluent.backends.adk._running._prompt import Prompts
 from adk_fluent.backends.adk._running._retrying import keep_waits, retried
-from adk_fluent.backends.adk._running._step import drop_committed, is_loop, may_call
+from adk_fluent.backends.adk._running._step import asks_only, drop_committed, is_loop, may_call
 from adk_fluent.backends.adk._running._transfer import handing_over
 from adk_fluent.backends.adk._session._facts import (
     Leaving,
@@ -117,6 +119,7 @@ class AdkLeaf:
         self._nodes = nodes
         self._config = config
         self._chain = chain
+        self._alone = where(ctx) is None and is_ours_alone(ctx.plugin_manager)
         self._table: Mapping[str, Any] = table_of(ctx) if injection.names else {}
         self._places = Places(author, ctx, run, durable=durable, kept=kept)
         self._over: list[str] = []
@@ -149,7 +152,7 @@ class AdkLeaf:
         if self.waits and (may_call(node) or (here is not None and here.may_add_tools)):
             keep_turn(changes, Turn(in_loop=strand.inside(is_loop)))
         stamp = self._places.stamp(node, strand)
-        if here is None:
+        if here is None or (self._alone and asks_only(node) and not here.sees_calls):
             return self._run(node, strand, answers, changes, stamp)
         step = Where(node.name, strand, stamp.copy(), goes_on=bool(answers))
         place(changes, step)
@@ -184,7 +187,7 @@ class AdkLeaf:
                 turn.go_on(agent.name, seen, waits)
                 agent = handing_over(agent, turn)
         calls: Mapping[str, LastCall] = {} if step is None else step.last
-        leaving = Leaving(self._nodes if strand.inside(is_loop) else ())
+        leaving = Leaving(self._nodes, partial(strand.inside, is_loop))
         try:
             async with aclosing(_said(self._events_of(agent, ctx), turn)) as events:
                 async for event in events:
@@ -248,7 +251,7 @@ class AdkLeaf:
 
         What is said while something is waited for is no answer yet.
         """
-        if self.waits and not event.partial:
+        if self.waits and not event.partial and (waits or event.long_running_tool_ids):
             waits.update(event.long_running_tool_ids or ())
             waits.difference_update(stamp.get("settled", ()))
         if waits:
@@ -393,12 +396,13 @@ class AdkLeaf:
 
     def _marked(self, event: Event, stamp: Stamp, turn: Turn | None) -> Stamp:
         """Mark an event of a step, and give what it is marked with."""
-        if (wrong := retried(event)) is not None:
-            stamp = {**stamp, "besides": True, "retried": wrong}
-            self._prompts.retried = True
-        if is_refusal(event):
-            stamp = {**stamp, "why": "refused"}
-        stamp = take_output(event, stamp)
+        if event.custom_metadata:
+            if (wrong := retried(event)) is not None:
+                stamp = {**stamp, "besides": True, "retried": wrong}
+                self._prompts.retried = True
+            if is_refusal(event):
+                stamp = {**stamp, "why": "refused"}
+            stamp = take_output(event, stamp)
         gone = [] if turn is None else turn.settled(event)
         made: Stamp = {**stamp, "settled": gone} if gone else stamp
         self._mark(event, made)

@@ -19,6 +19,11 @@ def may_call(node: Node) -> bool:
     return isinstance(node, AdkAgentNode)
 
 
+def asks_only(node: Node) -> bool:
+    """Whether all that an agent does is to ask its model, if nobody else gives it anything."""
+    return isinstance(node, AgentNode) and not (node.callbacks or node.settings or may_call(node))
+
+
 def is_loop(node: Node) -> bool:
     return isinstance(node, LoopNode)
 

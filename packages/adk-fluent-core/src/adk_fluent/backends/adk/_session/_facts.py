@@ -20,7 +20,7 @@ from adk_fluent.ir import UNSET
 from adk_fluent.protocol import Data
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.events.event import Event
@@ -184,19 +184,23 @@ class Leaving:
 
     Args:
         built: The agents that were built here, by name.
+        in_loop: Whether there is a loop around the agent.
     """
 
-    __slots__ = ("_built", "_escalated")
+    __slots__ = ("_built", "_escalated", "_in_loop")
 
-    def __init__(self, built: Container[str]) -> None:
+    def __init__(self, built: Container[str], in_loop: Callable[[], bool]) -> None:
         self._built = built
+        self._in_loop = in_loop
         self._escalated = False
 
     def take(self, event: Event) -> None:
         """Take in an event before it is passed on."""
+        if not (self._escalated or event.actions.escalate):
+            return
         if event.author not in self._built or stamp_of(event) is not None:
             return
-        self._escalated = self._escalated or bool(event.actions.escalate)
+        self._escalated = self._escalated or self._in_loop()
         if self._escalated and event.get_function_responses():
             event.actions.skip_summarization = True
 
