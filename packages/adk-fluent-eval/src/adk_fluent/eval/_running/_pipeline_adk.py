@@ -56,9 +56,7 @@ _TRANSPARENT: Final[tuple[type, ...]] = (
     *(() if Workflow is None else (Workflow,)),
 )
 #: Tools that ADK adds by itself.
-_BUILT_IN: Final = frozenset(
-    {"transfer_to_agent", "set_model_response", "exit_loop", "finish_task"}
-)
+BUILT_IN: Final = frozenset({"transfer_to_agent", "set_model_response", "exit_loop", "finish_task"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +252,7 @@ def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Targe
     ]
     unknown = [each for each in every if not isinstance(each, _TRANSPARENT)]
     added = [added_tools(each) for each in _middlewares(app, every)]
-    own = {name for names in added for name in names or ()} | _BUILT_IN
+    own = {name for names in added for name in names or ()}
     outer = [each for each in every if not any(each is other for other in inner)]
     own |= {_tool_name(tool) or "" for each in outer for tool in _tools(each)}
     models = {each.name: _model_name(each) for each in every if isinstance(each, LlmAgent)}

@@ -27,7 +27,7 @@ from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
-from adk_fluent.eval._running._pipeline_adk import Target, Targets
+from adk_fluent.eval._running._pipeline_adk import BUILT_IN, Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
 from adk_fluent.eval._text import error_line
 from adk_fluent.extend import provided
@@ -276,11 +276,15 @@ def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> None:
 
 def _check_tools(case: FluentCase, target: Target) -> None:
     """Check that tools that a case names exist, and can be mocked and seen."""
-    mocks, own = case.mock_tool_outputs or {}, target.own_tools
+    mocks = case.mock_tool_outputs or {}
     expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
     if not target.open:
-        check_known(expected, own, "it expects a call of unknown tool", "tools", case.error)
-        check_known(mocks, target.tools, "it mocks unknown tool", "tools", case.error)
+        for what, names, known in (
+            ("expects a call of", expected, target.own_tools),
+            ("mocks", mocks, target.tools),
+        ):
+            named = [each for each in names if each not in BUILT_IN]
+            check_known(named, known, f"it {what} unknown tool", "tools", case.error)
     for name in mocks:
         if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
             what = f"it mocks tool {name!r}, which an agent calls that runs without plugins"
