@@ -298,6 +298,7 @@ def test_what_a_delegate_does_is_told_of_the_delegate() -> None:
         ({"mock_tool_outputs": {"look_up": KeyboardInterrupt()}}, "would end the program"),
         ({"target_node": "dest"}, "did you mean 'desk'"),
         ({"state_assertions": {"dsk.answer": 1}}, "did you mean 'desk'"),
+        ({"state_assertions": {"nostep.x": 1}}, r"(?s)unknown step 'nostep'.*initial_state={'nos"),
         ({"expected_trajectory": None}, "it expects nothing"),
         ({"initial_state": {"a": (each for each in ())}}, "invalid value for 'a'"),
     ],
