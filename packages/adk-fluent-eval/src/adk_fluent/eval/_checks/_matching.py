@@ -47,7 +47,7 @@ def _differing(expected: Any, actual: Any) -> tuple[str, Any, Any]:
         if found is None:
             break
         place, expected, actual = f"{place}[{found[0]!r}]", *found[1:]
-    return place, expected, actual
+    return place, cast("Any", expected), cast("Any", actual)
 
 
 def _rejection(condition: Any, actual: Any) -> str:
