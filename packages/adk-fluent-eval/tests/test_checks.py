@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -212,6 +213,13 @@ def test_no_score_is_no_pass() -> None:
 def test_equality(left: Any, right: Any, same: bool) -> None:
     assert equal(left, right) is same
     assert bool(mismatch(left, right)) is not same
+
+
+def test_of_values_that_look_the_same_the_part_that_differs_is_told() -> None:
+    wanted = {"order": "A1", "parts": [{"due": "2026-12-01"}]}
+    found = {"order": "A1", "parts": [{"due": date(2026, 12, 1)}]}
+    told = """at ['parts'][0]['due']: expected "2026-12-01" (str), found "2026-12-01" (date)"""
+    assert mismatch(wanted, found) == told
 
 
 def test_values_become_plain() -> None:

@@ -415,3 +415,12 @@ def test_a_case_that_was_edited_in_one_place_only_is_refused(tmp_path: Path) -> 
     assert FluentEvalSuite.from_eval_set(written(path, value)).cases[0].input == "hello"
     with pytest.raises(EvalFileError, match="it has no criteria"):
         FluentEvalSuite.from_eval_set(path, config_path=written(tmp_path / "c.json", {"x": 1}))
+
+
+def test_a_file_of_the_other_kind_is_told_where_to_go(tmp_path: Path) -> None:
+    path = tmp_path / "s.evalset.json"
+    FluentEvalSuite("s", cases=[FluentCase("hi")]).to_eval_set_file(path)
+    with pytest.raises(EvalFileError, match="from_eval_set"):
+        FluentEvalSuite.from_yaml(path)
+    with pytest.raises(EvalFileError, match="from_yaml"):
+        FluentEvalSuite.from_eval_set(tmp_path / "s.yaml")

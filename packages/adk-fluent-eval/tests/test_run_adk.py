@@ -274,6 +274,16 @@ def test_a_tool_that_exits_ends_its_case_alone() -> None:
     assert [each.status for each in report.outcomes] == [Status.ERROR, Status.PASSED]
 
 
+def test_what_a_delegate_does_is_told_of_the_delegate() -> None:
+    hand_over = ScriptedModel(Call("transfer_to_agent", {"agent_name": "billing"}))
+    billing = Agent("billing", ScriptedModel(Call("look_up", {"order": "A1"}), "Paid."))
+    pipeline = Agent("front", hand_over).delegates(billing.description("Bills.").tool(look_up))
+    made = run(FluentCase("hi", expected_response_contains="Paid."), pipeline)
+    told = {(use.name, use.agent) for use in made.tool_uses}
+    assert told == {("transfer_to_agent", "front"), ("look_up", "billing")}
+    assert made.turns[0].steps[-1].author == "billing"
+
+
 # --- what is refused before any model call -------------------------------------------------------
 
 
@@ -288,6 +298,7 @@ def test_a_tool_that_exits_ends_its_case_alone() -> None:
         ({"mock_tool_outputs": {"look_up": KeyboardInterrupt()}}, "would end the program"),
         ({"target_node": "dest"}, "did you mean 'desk'"),
         ({"state_assertions": {"dsk.answer": 1}}, "did you mean 'desk'"),
+        ({"state_assertions": {"nostep.x": 1}}, r"(?s)unknown step 'nostep'.*initial_state={'nos"),
         ({"expected_trajectory": None}, "it expects nothing"),
         ({"initial_state": {"a": (each for each in ())}}, "invalid value for 'a'"),
     ],

@@ -17,6 +17,7 @@ from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_pydantic_schema
 
 from adk_fluent.eval._cases._turn import Turn, UserSimulation
+from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files import _codec as codec
 from adk_fluent.eval._files._cases_adk import UNKNOWN, simulation_from, to_eval_case
 from adk_fluent.eval._files._codec import Reader, Registry, SuiteData
@@ -127,6 +128,9 @@ def read_eval_set(
     if isinstance(source, EvalSet):
         eval_set, block, place = source, {}, Source(f"EvalSet {source.eval_set_id!r}")
     else:
+        if Path(source).suffix.lower() in {".yaml", ".yml"}:
+            help = "read it with FluentEvalSuite.from_yaml(path)"
+            raise EvalFileError("eval sets of ADK are JSON", path=str(source), help=help)
         place, raw = Source.read_json(source)
         eval_set, block = _parsed(place, raw)
         beside = Path(source).with_name(_CONFIG)

@@ -35,6 +35,9 @@ def load_yaml(path: str | os.PathLike[str], registry: Registry | None = None) ->
     source, value = Source.read_yaml(path)
     given = source.mapping((), value)
     given = {key: each for key, each in given.items() if not key.startswith(_EXTENSION)}
+    if "eval_cases" in given:
+        help = "read it with FluentEvalSuite.from_eval_set(path)"
+        raise source.error((), "the file is an eval set of ADK", help=help)
     reader = Reader(source, registry)
     fields = reader.fields((), given, (*codec.SUITE_FIELDS, "cases"), "a suite")
     cases: Any = fields.pop("cases", None)

@@ -264,7 +264,9 @@ class Recorder:
         seen.states[len(seen.turns) - 1 :] = [seen.state]
 
     def _add_steps(self, turn: TurnOutcome, made: AgentEvent, event: Event, inside: str) -> None:
-        author, steps = made.node or made.author, turn.steps
+        steps, agents = turn.steps, self._models.keys() | self._foreign
+        # an agent below a step, such as a delegate, did it itself
+        author = made.author if made.author in agents else made.node or made.author
         parts = (event.content.parts if event.content is not None else None) or ()
         if thoughts := "".join(part.text for part in parts if part.thought and part.text):
             steps.append(Step(author, thoughts, thought=True, inside=inside))

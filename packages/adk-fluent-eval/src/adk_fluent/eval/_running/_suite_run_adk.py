@@ -13,8 +13,8 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.version import __version__
 
 from adk_fluent.backends.adk import resolve_model, to_content
-from adk_fluent.errors import AdkFluentError, nearest_name
-from adk_fluent.eval._arguments import check_known, require, require_type
+from adk_fluent.errors import AdkFluentError
+from adk_fluent.eval._arguments import check_known, did_you_mean, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
 from adk_fluent.eval._digest import digest_of
@@ -299,16 +299,17 @@ def _check_steps(case: FluentCase, target: Target) -> None:
         return
     given = {key_of(ref) for ref in case.initial_state or {}}
     for turn in (case, *case.turns):
-        for ref, value in (turn.state_assertions or {}).items():
+        for ref in turn.state_assertions or {}:
             step, dot, _ = (key := key_of(ref)).partition(".")
             if not dot or step in target.steps or key in given:
                 continue
             if not isinstance(ref, str) or ":" in step:
                 continue  # typed references and scoped keys are keys
-            # a key that is absent is None, so a misspelt step would pass
-            if value is None or nearest_name(step, target.steps):
-                what = "it expects state of unknown step"
-                check_known([step], target.steps, what, "steps", case.error)
+            found = f"steps: {', '.join(sorted(target.steps))}"
+            help = f"of a key with a dot, say so by initial_state={{{key!r}: None}}"
+            help = did_you_mean(step, target.steps, help)
+            what = f"it expects state of unknown step {step!r}"
+            raise case.error(what, found=found, help=help)
 
 
 def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> None:
