@@ -551,7 +551,7 @@ async def test_6_3_a_suite_runs() -> None:
     assert report.suite == "billing_pipeline_v2"
     assert report.ok, report.to_markdown()
     assert [each.run for each in report.outcomes] == [1, 2] * 3
-    assert {tag: each.total for tag, each in report.per_tag.items()} == {
+    assert {tag: each.counting for tag, each in report.per_tag.items()} == {
         "billing": 4,
         "dispute": 2,
         "refund": 2,

@@ -29,6 +29,7 @@ from adk_fluent.contracts import (
     LayerAbsent,
     LoopWithoutExit,
     MisplacedNode,
+    MisspeltKey,
     RouteWithoutDefault,
     Severity,
     ShadowedKey,
@@ -38,6 +39,7 @@ from adk_fluent.contracts import (
     UnknownTransferTarget,
     UnreachableBranch,
     UnreadableAnswer,
+    UntellableParameter,
     UnusableMiddleware,
     check_all,
 )
@@ -91,6 +93,15 @@ def other_search(query: str) -> str:
 
 
 other_search.__name__ = "search"
+
+
+class Box:
+    """A class that pydantic does not know."""
+
+
+def open_box(box: Box) -> str:
+    """Open a box."""
+    return str(box)
 
 
 def look_up(state: Any, db: Any) -> None:
@@ -402,6 +413,20 @@ MISTAKES = [
         seq(merging("one", min), merging("two", max), merging("one", min)),
         "`two` merges `k` by `max`, and `one` by `min`",
         help="declare one of them wherever the key is declared",
+    ),
+    Mistake(
+        MisspeltKey,
+        wrap(agent("a", writes_keys=(StateFieldRef("usr:tier"),))),
+        "`a` writes `usr:tier`, and `usr:` is no scope",
+        help="did you mean `user:tier`?",
+    ),
+    Mistake(
+        UntellableParameter,
+        wrap(agent("a", tools=tools(open_box))),
+        "no model can be told of `box` of the tool `open_box` of `a`: it is a Box",
+        at="a",
+        help="take plain data, a dataclass or a pydantic model; a resource comes by "
+        ".inject(box=...)",
     ),
     Mistake(
         RouteWithoutDefault,
@@ -824,6 +849,8 @@ FINE: list[tuple[type[Diagnostic], Node]] = [
     ),
     (ShadowedKey, MapOverNode("m", "xs", agent("a"))),
     (ConflictingReducers, seq(merging("one", max), merging("two", max), merging("x", min, "l"))),
+    (MisspeltKey, wrap(agent("a", writes_keys=(StateFieldRef("user:tier"),)))),
+    (UntellableParameter, wrap(agent("a", tools=tools(search)))),
     (RouteWithoutDefault, route(Match("eq", "x", 1), default=agent("d"))),
     (RouteWithoutDefault, RouteNode("empty")),
     (UnreachableBranch, route(Match("eq", "x", "a"), Match("eq", "y", "a"))),

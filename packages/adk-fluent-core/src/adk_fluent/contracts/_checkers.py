@@ -80,6 +80,7 @@ STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
     for fn in (
         _names.check_names,
         _names.check_agent_names,
+        _names.check_keys,
         _nesting.check_composites,
         _nesting.check_placement,
         _values.check_values,
@@ -93,6 +94,7 @@ STRUCTURAL: Final[tuple[Registered, ...]] = tuple(
         _gates.check_gate_names,
         _attempts.check_lasting_writes,
         _agents.check_tools,
+        _agents.check_tool_parameters,
         _agents.check_placeholders,
         _agents.check_answers,
         _functions.check_functions,

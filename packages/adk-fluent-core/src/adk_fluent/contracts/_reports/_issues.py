@@ -100,6 +100,10 @@ class ConflictingReducers(Diagnostic, code="FLW115", severity=_ERROR):
     """Two different reducers are declared for one state key."""
 
 
+class MisspeltKey(Diagnostic, code="FLW116", severity=_WARNING):
+    """A state key has a prefix that is no scope, or is no name that a placeholder can have."""
+
+
 # --- transfers -----------------------------------------------------------------------------------
 
 
@@ -143,6 +147,10 @@ class InertPlaceholder(Diagnostic, code="FLW142", severity=_INFO):
 
 class UnreadableAnswer(Diagnostic, code="FLW143", severity=_ERROR):
     """An agent's answer cannot be read into the keys that the agent writes."""
+
+
+class UntellableParameter(Diagnostic, code="FLW144", severity=_ERROR):
+    """A tool has a parameter that no model can be told of."""
 
 
 # --- the application -----------------------------------------------------------------------------

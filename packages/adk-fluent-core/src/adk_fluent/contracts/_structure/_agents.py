@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent._answer_keys import check_answer
-from adk_fluent.contracts._reports._diagnostic import Related
+from adk_fluent._tool_parameters import untellable
+from adk_fluent.contracts._reports._diagnostic import Related, Severity
 from adk_fluent.contracts._reports._issues import (
     DuplicateTool,
     InertPlaceholder,
     UnreadableAnswer,
+    UntellableParameter,
 )
+from adk_fluent.contracts._structure._functions import resource_names
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import AgentNode, RemoteAgentNode
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 #: not escaped: `{"json": 1}` and `${shell}` are meant as they stand.
 _PLACEHOLDER: Final = re.compile(r"(?<![$\\{])\{ *([A-Za-z_]\w*(?:[-.:]\w+)*)\?? *\}")
 _SCOPES: Final = ("app:", "user:", "temp:")
+_VARIABLE: Final = CO_VARARGS | CO_VARKEYWORDS
 
 
 def check_tools(graph: Graph) -> Iterator[Diagnostic]:
@@ -51,6 +56,36 @@ def check_tools(graph: Graph) -> Iterator[Diagnostic]:
 def _tool_name(tool: ToolSpec) -> str | None:
     """The name the model will see, or None for a toolset: nobody knows its names before it runs."""
     return None if hasattr(tool.tool.value, "get_tools") else tool.name
+
+
+def check_tool_parameters(graph: Graph) -> Iterator[Diagnostic]:
+    """Models can be told of every parameter of a tool's function."""
+    hidden = resource_names(graph.root)
+    for agent in graph.of(AgentNode):
+        for tool in agent.tools:
+            value = tool.tool.value
+            function = getattr(value, "func", value)
+            code = getattr(function, "__code__", None)
+            if code is None:
+                continue
+            for name, kind in untellable(function, hidden):
+                yield UntellableParameter.at(
+                    graph,
+                    agent,
+                    f"no model can be told of `{name}` of the tool `{tool.name}` of "
+                    f"`{agent.name}`: it is a {kind.__name__}",
+                    help=f"take plain data, a dataclass or a pydantic model; a resource comes by "
+                    f".inject({name}=...)",
+                )
+            if code.co_flags & _VARIABLE and not hasattr(function, "__wrapped__"):
+                yield UntellableParameter.at(
+                    graph,
+                    agent,
+                    f"no model is told of the parameters of the tool `{tool.name}` of "
+                    f"`{agent.name}` that have a `*`",
+                    severity=Severity.WARNING,
+                    help="name each parameter",
+                )
 
 
 def check_placeholders(graph: Graph) -> Iterator[Diagnostic]:

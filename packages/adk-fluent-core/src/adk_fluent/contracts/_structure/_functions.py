@@ -36,7 +36,7 @@ _CALLERS: Final = (
 
 def check_functions(graph: Graph) -> Iterator[Diagnostic]:
     """Functions take the values they are called with, and resources fill what else they need."""
-    names = _resources(graph.root)
+    names = resource_names(graph.root)
     known: dict[int, list[Misfit]] = {}
     for node in (node for kind in _CALLERS for node in graph.of(kind)):
         found: dict[str, Misfit] = {}
@@ -50,7 +50,7 @@ def check_functions(graph: Graph) -> Iterator[Diagnostic]:
             yield UncallableFunction.at(graph, node, what, help=each.help)
 
 
-def _resources(root: Node) -> frozenset[str]:
+def resource_names(root: Node) -> frozenset[str]:
     """The names of what runs of this very root have; a part lacks what the whole adds later."""
     every = root.resources if isinstance(root, AppNode) else ()
     return frozenset(each.name for each in every if isinstance(each, ResourceNode))

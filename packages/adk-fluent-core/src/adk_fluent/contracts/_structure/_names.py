@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from adk_fluent.contracts._reports._diagnostic import Related
-from adk_fluent.contracts._reports._issues import DuplicateName, InvalidName
-from adk_fluent.ir import AgentNode, AppNode, GateNode, Ref, why_reserved
+from adk_fluent.contracts._reports._diagnostic import Related, Severity
+from adk_fluent.contracts._reports._issues import DuplicateName, InvalidName, MisspeltKey
+from adk_fluent.contracts._structure._declared import declared_writes
+from adk_fluent.errors import nearest_name
+from adk_fluent.ir import SCOPES, AgentNode, AppNode, GateNode, Ref, why_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +46,35 @@ def _advice(node: Node) -> str:
     name = f"_{name}" if name[:1].isdigit() else name
     usable = bool(name) and _fault(name, strict=True) is None
     return f"call it `{name}`" if usable else "give it another name"
+
+
+def check_keys(graph: Graph) -> Iterator[Diagnostic]:
+    """State keys that are declared have a scope that there is, and agents' a usable name."""
+    for node in graph.nodes:
+        written = declared_writes(node)
+        for ref in (*getattr(node, "reads_keys", ()), *written):
+            if ref.key.isidentifier() or ref.name.isidentifier():
+                continue
+            prefix, colon, rest = ref.key.rpartition(":")
+            does = "writes" if ref in written else "reads"
+            near = nearest_name(prefix, SCOPES) if colon and ref.scope == "session" else None
+            if near is not None:
+                right = rest if near == "session" else f"{near}:{rest}"
+                yield MisspeltKey.at(
+                    graph,
+                    node,
+                    f"`{node.name}` {does} `{ref.key}`, and `{prefix}:` is no scope",
+                    help=f"did you mean `{right}`?",
+                )
+            elif isinstance(node, AgentNode):
+                yield MisspeltKey.at(
+                    graph,
+                    node,
+                    f"`{node.name}` {does} `{ref.key}`, which no placeholder can name",
+                    severity=Severity.INFO,
+                    help="a key is made of letters, digits and `_`, behind `user:`, `app:`, "
+                    "`temp:` or nothing",
+                )
 
 
 def check_agent_names(graph: Graph) -> Iterator[Diagnostic]:

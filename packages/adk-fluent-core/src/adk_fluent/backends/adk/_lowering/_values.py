@@ -20,6 +20,7 @@ from google.genai import types
 from adk_fluent._registry import INSTALLED
 from adk_fluent._scripts._script import Script
 from adk_fluent._scripts._scripted_adk import ScriptedModel
+from adk_fluent._tool_parameters import untellable
 from adk_fluent.backends._resources import NOTHING, Injection
 from adk_fluent.backends._storable import text_fault
 from adk_fluent.backends._tables import Kind, ValueTable
@@ -198,6 +199,14 @@ def _function(
             f"cannot use the class {function.__name__} as a tool",
             node=cx.node,
             help=f"give an instance: {function.__name__}(...)",
+        )
+    for name, kind in untellable(function, cx.injection.wanted(function)):
+        raise UsageError(
+            f"no model can be told of the parameter {name} of the tool {function.__name__}",
+            node=cx.node,
+            found=f"{name}: {kind.__name__}",
+            help=f"take plain data, a dataclass or a pydantic model; a resource comes by "
+            f".inject({name}=...)",
         )
     tool = as_function_tool(function, cx.injection, require_confirmation)
     if not hasattr(function, "__name__") or not tool.name.isidentifier():
