@@ -81,6 +81,8 @@ def test_loops_have_their_bounds() -> None:
     assert bounds(early, loop_iterations=2) == (1, 2, 5)
     assert bounds(early, loop_iterations={early.to_ir().name: 4}) == (1, 4, 5)
     assert bounds(early, loop_iterations=50) == (1, 5, 5)
+    with pytest.raises(UsageError, match="runs at most 5 times"):
+        estimate(early, loop_iterations={early.to_ir().name: 50})
 
 
 def test_fallbacks_maps_tools_and_delegates() -> None:
@@ -106,6 +108,15 @@ def test_fallbacks_maps_tools_and_delegates() -> None:
         1.25,
         2,
     )
+
+
+def test_delegates_without_a_share_have_the_rest_alike() -> None:
+    three = [agent(name).description("Helps.") for name in "xyz"]
+    desk = agent("a").delegates(*three)
+    assert estimate(desk).calls == {"a": 1, "x": 0.25, "y": 0.25, "z": 0.25}
+    assert bounds(desk) == (1, 1.75, 4)
+    named = estimate(desk, branch_probabilities={"x": 0.4})
+    assert named.calls == pytest.approx({"a": 1, "x": 0.4, "y": 0.2, "z": 0.2})
 
 
 def test_prompts_grow_by_what_histories_show() -> None:

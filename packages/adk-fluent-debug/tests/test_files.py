@@ -62,8 +62,9 @@ def test_calls_events_and_state_are_told() -> None:
     assert [event.content for event in recording.events] == ["hi", "ho"]
     assert recording.state_at(0) == {"k": 2}
     assert recording.state_at(-1) == {"j": 1}
-    with pytest.raises(IndexError):
+    with pytest.raises(UsageError, match="no event 2") as caught:
         recording.state_at(2)
+    assert caught.value.found == "it has 2 events"
 
 
 def test_state_that_was_not_captured_is_an_error() -> None:
@@ -71,6 +72,18 @@ def test_state_that_was_not_captured_is_an_error() -> None:
     del recording.runs[0].data["state"]
     with pytest.raises(UsageError, match="no state"):
         recording.state_at(0)
+
+
+def test_only_a_recording_is_saved_over(tmp_path: Path) -> None:
+    file = tmp_path / "important.txt"
+    file.write_text("keep me", "utf-8")
+    with pytest.raises(RecordingFileError, match="no recording"):
+        made().save(file)
+    assert file.read_text("utf-8") == "keep me"
+    file.write_text("", "utf-8")
+    made().save(file)
+    made().save(file)
+    assert Recording.load(file).path == file
 
 
 def test_an_edited_file_is_read_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

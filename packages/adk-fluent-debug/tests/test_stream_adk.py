@@ -150,7 +150,7 @@ async def test_a_secret_is_taken_out_of_earlier_lines_however_it_is_quoted(
     said = f"{secret} {json.dumps(secret)} {json.dumps(secret, ensure_ascii=False)} {secret!r}"
     for each in said, json.dumps(secret):
         model = ScriptedModel(Call("login", {"password": secret}), "in")
-        with Recorder(stream=tmp_path / "run.jsonl"):
+        with Recorder(stream=tmp_path / "run.jsonl", overwrite=True):
             await Agent("a", model).tool(login).run(each)
         [run] = Recording.load(tmp_path / "run.jsonl").runs
         text = (tmp_path / "run.jsonl").read_text("utf-8")
@@ -170,6 +170,20 @@ async def test_a_stream_is_not_saved_over(tmp_path: Path) -> None:
     number: Any = 1
     with pytest.raises(UsageError, match="stream= takes the path of a file"):
         Recorder(stream=number)
+
+
+async def test_a_stream_keeps_an_earlier_recording(tmp_path: Path) -> None:
+    file, model = tmp_path / "run.jsonl", ScriptedModel(default="Hi.")
+    with Recorder(stream=file):
+        await clerk().run("the run that failed")
+    with pytest.raises(RecordingFileError, match="overwrite=True"), Recorder(stream=file):
+        await Agent("a", model).run("after the restart")
+    assert not model.calls
+    assert "the run that failed" in file.read_text("utf-8")
+    with Recorder(stream=file, overwrite=True):
+        await Agent("a", model).run("after the restart")
+    assert len(Recording.load(file).runs) == 1
+    assert "the run that failed" not in file.read_text("utf-8")
 
 
 async def test_without_content_a_stream_has_none(tmp_path: Path) -> None:

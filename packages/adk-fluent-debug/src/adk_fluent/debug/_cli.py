@@ -125,7 +125,7 @@ def record(
     the run goes on. Exits with 1 if a question is left open.
     """
     stream = output if output.suffix == _LINES else None
-    recorder = Recorder(capture_content=not without_content, stream=stream, spans=spans)
+    recorder = Recorder(not without_content, stream=stream, overwrite=True, spans=spans)
     try:
         with recorder:
             ctx.invoke(_run_command(ctx), **options)
@@ -145,10 +145,7 @@ def show(file: Path, state_at: int | None, *, full: bool, as_json: bool) -> None
     """Show what recording FILE holds: who did what, when, and what came of it."""
     recording = Recording.load(file)
     if state_at is not None:
-        states = recording.state_snapshots
-        if not -len(states) <= state_at < len(states):
-            raise click.BadParameter(f"there are {len(states)} events", param_hint="--state-at")
-        click.echo(json_of(states[state_at]))
+        click.echo(json_of(recording.state_at(state_at)))
     else:
         click.echo(json_of(data_of(recording)) if as_json else text_of(recording, full=full))
 

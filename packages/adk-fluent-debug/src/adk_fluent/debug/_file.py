@@ -24,6 +24,7 @@ Data = dict[str, Any]
 
 FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
+_HEAD: Final = 1000  # bytes in which the format stands
 
 #: A type; a list of one shape; a tuple of one, for a list of as many; or the shapes of what may
 #: stand under some keys. It must stand there if the key ends with an exclamation mark, and may be
@@ -156,6 +157,38 @@ def write(file: Path, text: str) -> None:
     """
     # half a character stands in JSON as it stands behind a backslash
     data_file().write(file, [text.encode("utf-8", "backslashreplace").decode()])
+
+
+def check_replaced(file: Path, *, recordings: bool = True) -> None:
+    """Refuse to write over a file that would be missed; devices and empty files are not.
+
+    Args:
+        file: The file; there may be none yet.
+        recordings: Recordings may be written over.
+
+    Raises:
+        RecordingFileError: It holds something else, or cannot be read.
+    """
+    head = b""
+    try:
+        if file.is_file():
+            with file.open("rb") as opened:
+                head = b"".join(opened.read(_HEAD).split())
+    except OSError as error:
+        what = f"the file cannot be read: {error.strerror or error}"
+        raise RecordingFileError(what, path=str(file)) from error
+    if not head:
+        return
+    is_recording = b"{" in head[:4] and f'"format":"{FORMAT}"'.encode() in head
+    if not is_recording:
+        what, help = "this is no recording, and is not written over", "write to another path"
+        raise RecordingFileError(what, path=str(file), help=help)
+    if not recordings:
+        raise RecordingFileError(
+            "there is a recording already, perhaps of a process that was killed",
+            path=str(file),
+            help="stream to another path, or say Recorder(stream=..., overwrite=True)",
+        )
 
 
 def checksum(body: Mapping[str, Any]) -> str:
@@ -303,15 +336,24 @@ class Stream:
     written.
 
     Args:
-        file: The file; it is written over.
+        file: The file.
         metadata: What is known of all runs.
         redaction: What is taken out.
+        overwrite: A recording that the file holds may be written over.
 
     Raises:
-        RecordingFileError: The file cannot be written.
+        RecordingFileError: The file cannot be written, or would be missed.
     """
 
-    def __init__(self, file: Path, metadata: Mapping[str, Any], redaction: Redaction) -> None:
+    def __init__(
+        self,
+        file: Path,
+        metadata: Mapping[str, Any],
+        redaction: Redaction,
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        check_replaced(file, recordings=overwrite)
         self._file = file
         self._redaction = redaction
         self._captures = metadata["capture_content"]

@@ -59,7 +59,9 @@ class Recorder(Middleware):
         redact: What is taken out beside credentials: a function of plain data that returns it
             changed, or an object with such a ``redact``, as a `Redactor` is.
         stream: A file to which each call and event is appended when it happens, as lines of JSON;
-            `Recording.load` reads it. It is written over when the first run begins.
+            `Recording.load` reads it. If there is a recording in it already, the first run is
+            refused before any call.
+        overwrite: Write over a recording that is in the file of the stream.
         spans: Record OpenTelemetry's spans of each run, too: `RecordedRun.spans`. A program that
             has set no tracer provider gets one as ``adk web`` sets it. Nothing else rests on them.
 
@@ -77,9 +79,11 @@ class Recorder(Middleware):
         redact: Redact | None = None,
         *,
         stream: str | PathLike[str] | None = None,
+        overwrite: bool = False,
         spans: bool = False,
     ) -> None:
-        flags = {"capture_content": capture_content, "capture_state": capture_state, "spans": spans}
+        flags = {"capture_content": capture_content, "capture_state": capture_state}
+        flags |= {"overwrite": overwrite, "spans": spans}
         for name, value in flags.items():
             if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
                 raise UsageError(f"{name}= takes True or False", found=type(value).__name__)
@@ -91,6 +95,7 @@ class Recorder(Middleware):
         #: What is taken out.
         self.redaction: Redaction = Redaction(redact)
         self._file = stream
+        self._overwrite = overwrite
         self._stream: Stream | None = None
         self._runs: list[RunRecorder] = []
         self._blocks: list[ExitStack] = []
@@ -139,14 +144,16 @@ class Recorder(Middleware):
         """Take in a run that has begun.
 
         Raises:
-            RecordingFileError: The file for the stream cannot be written.
+            RecordingFileError: The file for the stream cannot be written, or would be missed.
         """
         if self._file is not None and self._stream is None:
             from pathlib import Path  # noqa: PLC0415  # slow to import, and seldom needed
 
             from adk_fluent.debug._file import Stream  # noqa: PLC0415  # the same
 
-            self._stream = Stream(Path(self._file), self._metadata(), self.redaction)
+            self._stream = Stream(
+                Path(self._file), self._metadata(), self.redaction, overwrite=self._overwrite
+            )
         run.number = len(self._runs)
         self._runs.append(run)
         self.went_on(run)
@@ -177,7 +184,7 @@ class Recorder(Middleware):
         """Write what was recorded to a file; see `Recording.save`.
 
         Raises:
-            RecordingFileError: The file cannot be written.
+            RecordingFileError: The file cannot be written, or holds what is no recording.
             UsageError: Nothing was recorded, or it is the file of the stream, which goes on.
         """
         if not self._runs:

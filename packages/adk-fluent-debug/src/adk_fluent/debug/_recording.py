@@ -106,10 +106,16 @@ class Recording:
             index: Which of `events`; negative numbers count from the end.
 
         Raises:
-            UsageError: State was not captured.
-            IndexError: There is no such event.
+            UsageError: State was not captured, or there is no such event.
         """
-        return self.state_snapshots[index]
+        states = self.state_snapshots
+        if not -len(states) <= index < len(states):
+            raise UsageError(
+                f"the recording has no event {index}",
+                found=f"it has {counted(len(states), 'event')}",
+                help="an index of recording.events",
+            )
+        return states[index]
 
     def diff(self, events: Sequence[AgentEvent]) -> EventDiff:
         """What differs between the events recorded and those of another run."""
@@ -122,10 +128,13 @@ class Recording:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, all of it or nothing; missing folders are made.
 
+        An older recording in that file is written over.
+
         Raises:
-            RecordingFileError: The file cannot be written.
+            RecordingFileError: The file cannot be written, or holds what is no recording.
         """
         file = _path(path)
+        _file.check_replaced(file)
         _file.write(file, self.to_json())
         self.path = file
 

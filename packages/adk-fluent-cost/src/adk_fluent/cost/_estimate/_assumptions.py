@@ -44,9 +44,11 @@ class TrafficAssumptions:
         avg_output_tokens: Answer tokens of a model call, thoughts included.
         branch_probabilities: Share of the runs of a route that take a branch, by the name of the
             branch's step; of agents that may be handed over to, the share of their parent's runs.
-            Branches that are not named share the rest alike.
+            Branches that are not named share the rest alike; that none is taken, where that may
+            be, and that an agent hands over to nobody, have the same share as one of them.
         loop_iterations: Iterations of loops; None is the middle of one and the most of those that
-            may end early.
+            may end early. One number for all is cut to the most of each loop; by name, more than
+            that is refused.
         map_items: Items of `map_over`.
         failure_rate: Share of the attempts of a fallback that fail.
         escalation_rate: Share of the answers that the judge of an adaptive selector rejects.

@@ -18,13 +18,14 @@ from adk_fluent.cost._selecting._choice import table_of
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
     from adk_fluent.cost._prices._books import PriceTable
     from adk_fluent.ir import ModelCandidate, ModelSelectorNode
 
     Price: TypeAlias = Callable[[str, float, float], float | None]
+    Shares: TypeAlias = Iterable[tuple[ir.Node, "Range"]]
 
 
 class Range(NamedTuple):
@@ -202,7 +203,7 @@ class Walk:
         branches: list[str] = []
         for each in nodes:
             if isinstance(each, ir.RouteNode):
-                branches += [one.name for one in (*each.branches, each.default) if one is not None]
+                branches += [one.name for one in each.children]
             elif isinstance(each, ir.AgentNode):
                 branches += [one.name for one in each.delegates]
         kinds = {
@@ -232,7 +233,7 @@ class Walk:
             inside = tuple(self._shares(node))
             todo.extend([(each, model, much, at) for each, much in reversed(inside)])
 
-    def _shares(self, node: ir.Node) -> Iterable[tuple[ir.Node, Range]]:  # noqa: PLR0911  # one for each kind
+    def _shares(self, node: ir.Node) -> Shares:  # noqa: PLR0911  # one for each kind
         traffic = self._traffic
         if isinstance(node, ir.AgentNode):
             return self._helpers(node) if node.agent_tools or node.delegates else ()
@@ -246,16 +247,19 @@ class Walk:
                 self.unbounded.append(node.name)
             ends = node.until is not None
             usual = (1 + most) / 2 if ends and most < inf else most
-            mean = min(most, traffic.of("loop_iterations", node.name, usual))
-            if ends:  # it is asked after each iteration
-                mean = max(1.0, mean)
+            mean = traffic.of("loop_iterations", node.name, usual)
+            if mean > most and not isinstance(traffic.loop_iterations, int | float):
+                what = f"loop {node.name!r} runs at most {node.max_iterations} times"
+                raise UsageError(what, node=node, found=f"loop_iterations= has {mean:g}")
+            least = 1.0 if ends else 0.0  # it is asked after each iteration
+            mean = min(most, max(least, mean))  # one number for all loops may be above some
             if mean == inf:
                 raise UsageError(
                     f"nothing says how often loop {node.name!r} runs",
                     node=node,
                     help=f"TrafficAssumptions(loop_iterations={{{node.name!r}: 3}})",
                 )
-            return [(node.body, Range(mean, 1.0 if ends else min(most, mean), most))]
+            return [(node.body, Range(mean, least or mean, most))]
         if isinstance(node, ir.MapOverNode):
             self.unbounded.append(node.name)
             return [(node.body, Range(traffic.of("map_items", node.name), 0.0, inf))]
@@ -264,22 +268,17 @@ class Walk:
             return [(each, Range(rate**at, 0.0 if at else 1.0, 1.0)) for at, each in tries]
         return [(each, ONCE) for each in node.children]
 
-    def _helpers(self, node: ir.AgentNode) -> Iterable[tuple[ir.Node, Range]]:
+    def _helpers(self, node: ir.AgentNode) -> Shares:
         """Agents in an agent's tools, and those that it may hand over to."""
         rounds = self._traffic.of("tool_rounds", node.name)
-        share = self._traffic.branch_probabilities
-        for each in node.agent_tools:
-            yield each, Range(rounds, 0.0, rounds)
-        for each in node.delegates:
-            yield each, Range(share.get(each.name, 0.0), 0.0, 1.0)
+        asked = [(each, Range(rounds, 0.0, rounds)) for each in node.agent_tools]
+        return [*asked, *self._ways(node.delegates, or_none=True)]  # it may answer by itself
 
-    def _branches(self, node: ir.RouteNode) -> Iterable[tuple[ir.Node, Range]]:
+    def _branches(self, node: ir.RouteNode) -> Shares:
         given = self._traffic.branch_probabilities
-        branches = [*node.branches, *([] if node.default is None else [node.default])]
-        known = {each.name: given[each.name] for each in branches if each.name in given}
+        known = {each.name: given[each.name] for each in node.children if each.name in given}
         total = sum(known.values())
-        rest = [each for each in branches if each.name not in known]
-        is_all = not rest and node.default is not None
+        is_all = node.default is not None and all(each.name in known for each in node.children)
         if total > 1.0001 or (is_all and total < 0.9999):
             raise UsageError(
                 f"the branches of route {node.name!r} are taken {'more' if total > 1 else 'less'} "
@@ -289,11 +288,15 @@ class Walk:
                 help="branch_probabilities= are shares of the runs of the route, 1 in all; leave "
                 "one out, and it has the rest",
             )
-        # one without a default may take none: that is a way, too
-        ways = len(rest) + (node.default is None)
-        even = max(0.0, 1 - total) / ways if ways else 0.0
-        for each in branches:
-            yield each, Range(known.get(each.name, even), 0.0, 1.0)
+        return self._ways(node.children, or_none=node.default is None)
+
+    def _ways(self, branches: Sequence[ir.Node], *, or_none: bool) -> Shares:
+        """Branches with their shares; that none is taken may be a way, too."""
+        given = self._traffic.branch_probabilities
+        known = [given[each.name] for each in branches if each.name in given]
+        ways = len(branches) - len(known) + or_none
+        even = max(0.0, 1 - sum(known)) / ways if ways else 0.0
+        return [(each, Range(given.get(each.name, even), 0.0, 1.0)) for each in branches]
 
     # --- what is said --------------------------------------------------------------------------
 
