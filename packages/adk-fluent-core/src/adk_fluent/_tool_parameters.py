@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ def untellable(function: Any, hidden: Container[str]) -> Iterator[tuple[str, typ
         hints = get_type_hints(function, include_extras=True)
     except Exception:  # noqa: BLE001  # of a name for type checkers only, or whatever it evaluates
         return
+    told = signature(function).parameters  # without the `self` of a bound method
     for name, hint in hints.items():
-        if name not in _FILLED and name not in hidden:
+        if name in told and name not in _FILLED and name not in hidden:
             yield from ((name, each) for each in _classes(hint) if _is_own(each))
 
 

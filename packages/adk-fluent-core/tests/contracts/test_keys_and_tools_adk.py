@@ -69,6 +69,18 @@ def test_a_resource_is_no_parameter_that_models_see() -> None:
     assert not found(agent().tool(look_up).inject(db=Database()), "FLW144")
 
 
+class Desk:
+    def ask(self: Desk, order: str) -> str:
+        """Ask the desk."""
+        return order
+
+
+@pytest.mark.adk
+def test_what_is_bound_is_no_parameter() -> None:
+    assert not found(agent().tool(Desk().ask), "FLW144")
+    agent().tool(Desk().ask).to_agent()
+
+
 def test_parameters_without_a_name_are_shown_to_nobody() -> None:
     [one] = found(agent().tool(anything), "FLW144")
     assert (str(one.severity), one.help) == ("warning", "name each parameter")

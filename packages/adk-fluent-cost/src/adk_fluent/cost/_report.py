@@ -101,7 +101,7 @@ def _text(record: CostRecord) -> str:
     return f'{_begun(*alike)},{when}"usage":{{{",".join(tokens)}}},{costs}}}'
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def _begun(*alike: str | bool | None) -> str:
     """The JSON of these fields, without its end: they are the same for many requests."""
     row = dict(zip(_ALIKE, alike, strict=True))

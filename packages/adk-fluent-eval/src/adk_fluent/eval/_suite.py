@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, Unpack, cas
 
 from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._arguments import require
-from adk_fluent.eval._cases._case import FluentCase, check_cases
+from adk_fluent.eval._cases._case import FluentCase
 from adk_fluent.eval._cases._suite import Suite
 from adk_fluent.eval._text import plural
 
@@ -55,17 +55,6 @@ class FluentEvalSuite(Suite):
     Raises:
         EvalError: An argument is invalid.
     """
-
-    def add(self, *cases: FluentCase) -> Self:
-        """Add cases.
-
-        Raises:
-            EvalError: One is not a case, or has the id of another.
-        """
-        every = [*self.cases, *cases]
-        check_cases(every)
-        self.cases = every
-        return self
 
     @_with_arguments_of(FluentCase)
     def case(self, *args: Any, **fields: Any) -> FluentEvalSuite:

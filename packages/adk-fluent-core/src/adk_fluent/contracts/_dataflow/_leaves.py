@@ -335,11 +335,14 @@ class Steps:
             self.write(own, agent.writes, node)
         below: list[Part] = []
         ran = code
+        handed = agent.kind == "LlmAgent" and _has_code(
+            agent
+        )  # it, or a peer, before it hands over
         for each in agent.below:
             below.append(Part())
             below[-1].opaque = True
-            in_order = agent.kind in ("SequentialAgent", "LoopAgent")
-            ran |= self._built(below[-1], node, each, code=ran if in_order else code)
+            before = ran if agent.kind in ("SequentialAgent", "LoopAgent") else code or handed
+            ran |= self._built(below[-1], node, each, code=before)
         part.add(_arranged(agent.kind, own, below))
         return ran or agent.has_code
 
@@ -352,6 +355,11 @@ class Steps:
     def expect(self, part: Part, node: ExpectNode) -> None:
         """Tests, and stops the run if that fails."""
         self.tests(part, node, node.predicate, "expects")
+
+
+def _has_code(agent: BuiltAgent) -> bool:
+    """Whether it or an agent below it has code that may write any key."""
+    return agent.has_code or any(map(_has_code, agent.below))
 
 
 def _unsaid(key: str, one: Writers, other: Writers) -> None:

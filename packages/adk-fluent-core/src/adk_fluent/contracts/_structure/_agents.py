@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent._answer_keys import check_answer
 from adk_fluent._tool_parameters import untellable
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _PLACEHOLDER: Final = re.compile(r"(?<![$\\{])\{ *([A-Za-z_]\w*(?:[-.:]\w+)*)\?? *\}")
 _SCOPES: Final = ("app:", "user:", "temp:")
 _VARIABLE: Final = CO_VARARGS | CO_VARKEYWORDS
+#: How ADK tells models of a function; a tool that does it another way is left alone.
+_DECLARED: Final = ("FunctionTool._get_declaration", "LongRunningFunctionTool._get_declaration")
 
 
 def check_tools(graph: Graph) -> Iterator[Diagnostic]:
@@ -63,8 +65,10 @@ def check_tool_parameters(graph: Graph) -> Iterator[Diagnostic]:
     hidden = resource_names(graph.root)
     for agent in graph.of(AgentNode):
         for tool in agent.tools:
-            value = tool.tool.value
-            function = getattr(value, "func", value)
+            value: Any = tool.tool.value
+            declares = getattr(cast("type[Any]", type(value)), "_get_declaration", None)
+            own = getattr(declares, "__qualname__", "") in _DECLARED
+            function = value.func if own else value
             code = getattr(function, "__code__", None)
             if code is None:
                 continue

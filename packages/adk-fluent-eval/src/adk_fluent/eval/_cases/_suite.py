@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._arguments import require, require_type
@@ -41,12 +41,12 @@ class Suite:
         require_type(self.gate, Gate, "gate= takes a Gate", help="gate=Gate(...)")
         help = "write metrics=[...] and thresholds={...}"
         require(not isinstance(self.metrics, Mapping), "metrics= takes a list", help=help)
-        require_type(self.thresholds, Mapping, "thresholds= takes a mapping")
+        require_type(self.thresholds or {}, Mapping, "thresholds= takes a mapping")
         require_type(self.simulation, UserSimulation | None, "simulation= takes a UserSimulation")
         check.positive("num_runs", self.num_runs)
         check.positive("judge_samples", self.judge_samples)
         self.metrics = tuple(map(str, check.listed("metrics", self.metrics)))
-        self.thresholds = {str(key): value for key, value in self.thresholds.items()}
+        self.thresholds = {str(key): value for key, value in (self.thresholds or {}).items()}
         self.custom_judges = tuple(check.listed("custom_judges", self.custom_judges))
         if self.custom_judges:
             from adk_fluent.eval._cases._judge import FluentJudge  # noqa: PLC0415  # rarely needed
@@ -56,3 +56,14 @@ class Suite:
                 require_type(each, FluentJudge, "custom_judges= takes FluentJudges", help=help)
         self.cases = check.listed("cases", self.cases)
         check_cases(self.cases)
+
+    def add(self, *cases: FluentCase) -> Self:
+        """Add cases.
+
+        Raises:
+            EvalError: One is not a case, or has the id of another.
+        """
+        every = [*self.cases, *cases]
+        check_cases(every)
+        self.cases = every
+        return self
