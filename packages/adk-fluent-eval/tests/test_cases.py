@@ -117,6 +117,17 @@ def test_an_invalid_suite_is_refused(fields: Any, what: str) -> None:
         FluentEvalSuite(**fields)
 
 
+def test_a_field_that_a_case_does_not_have_is_named() -> None:
+    fields: Any = {"expected_trajektory": []}
+    with pytest.raises(EvalError, match="did you mean 'expected_trajectory'"):
+        FluentEvalSuite().case("a", **fields)
+
+
+def test_a_suite_may_have_no_thresholds() -> None:
+    given: Any = None
+    assert FluentEvalSuite(thresholds=given).thresholds == {}
+
+
 @pytest.mark.parametrize(
     ("fn", "what"),
     [

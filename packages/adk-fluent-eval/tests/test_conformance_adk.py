@@ -91,11 +91,16 @@ def short(actual_response: str) -> float:
     return 1.0 if len(actual_response) < 20 else 0.0
 
 
+#: What ADK's service of 1.x cannot do is left out there.
+BARE = MAJOR < 2
+RUN = [each for each in CASES if not (BARE and (each.mock_tool_outputs or each.state_assertions))]
+
+
 def suite(**more: Any) -> FluentEvalSuite:
     return FluentEvalSuite(
         "s",
         desk(),
-        CASES,
+        RUN,
         [
             *("response_match_score", "hallucinations_v1", *(COUNTS if MAJOR > 1 else ())),
             *("rubric_based_final_response_quality_v1", "final_response_match_v2"),
@@ -149,6 +154,24 @@ def never(_: Any) -> str:
 def test_local_is_refused_without_the_extra_before_any_model_call() -> None:
     with pytest.raises(EvalError, match=r"adk-fluent-eval\[adk\]"):
         FluentEvalSuite("s", desk(answer=never), CASES[:1]).run_sync(engine="local")
+
+
+@pytest.mark.skipif(not (HAS_EXTRA and BARE), reason="LocalEvalService of google-adk 2.x can")
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"mock_tool_outputs": {"look_up": 1}}, "tools cannot be mocked"),
+        ({"state_assertions": {"answer": "x"}}, "state cannot be asserted"),
+        ({"input": [Turn("a", state_assertions={"b": 1}), "c"]}, "state cannot be asserted"),
+    ],
+)
+def test_local_refuses_on_1_x_mocks_and_state(fields: Any, says: str) -> None:
+    given: dict[str, Any] = {"input": "hi", "expected_trajectory": [], **fields}
+    case = FluentCase(**given)
+    suite = FluentEvalSuite("s", desk(answer=never), [case])
+    with pytest.raises(EvalError, match=says) as caught:
+        suite.run_sync(engine="local")
+    assert "runs the agent alone" in str(caught.value)
 
 
 # --- ADK's defects, closed in both engines -------------------------------------------------------

@@ -61,8 +61,10 @@ class FluentEvalSuite(Suite):
         """Add a case with the arguments of `FluentCase`.
 
         Raises:
-            EvalError: A field is invalid.
+            EvalError: A field is unknown or invalid.
         """
+        known = FluentCase.__dataclass_fields__
+        check.check_known(fields, known, "FluentCase has no field", "fields")
         return self.add(FluentCase(*args, **fields))
 
     # --- run -----------------------------------------------------------------------------------

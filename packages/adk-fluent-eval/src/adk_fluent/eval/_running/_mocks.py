@@ -7,6 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line
 from adk_fluent.extend import describe
@@ -121,10 +122,16 @@ def _fault(answer: object) -> tuple[str, str] | None:
         return "is an exception class", f'give an instance: {answer.__name__}("why")'
     if isinstance(answer, BaseException) and not isinstance(answer, Exception):
         return "would end the program", "give an Exception"
-    if isinstance(answer, Iterator | AsyncIterator):
+    given = cast("Any", answer)
+    called: Any = given if inspect.isroutine(given) else type(given).__dict__.get("__call__")
+    generates = inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
+    if generates or isinstance(answer, Iterator | AsyncIterator):
         return "is a generator, which one run would use up", "give a list, an answer for each call"
+    for each in _parameters(given) if callable(given) else ():
+        if each.kind is each.POSITIONAL_ONLY and each.default is each.empty:
+            return f"takes {each.name!r} by position", "remove the /"
     try:
-        copy.deepcopy(cast("Any", answer))
+        copy.deepcopy(given)
     except Exception:  # noqa: BLE001  # of whatever object
         return "cannot be copied for each run", "give a function: lambda: ..."
     return None
@@ -133,3 +140,28 @@ def _fault(answer: object) -> tuple[str, str] | None:
 def answers_of(mock: Any) -> Sequence[Any]:
     """Return the answers of a mock: of a list one for each call."""
     return cast("Sequence[Any]", mock) if isinstance(mock, list | tuple) else [mock]
+
+
+def required_arguments(function: Any) -> list[str]:
+    """Return the call's arguments that a mock function cannot do without."""
+    asked = (each for each in _parameters(function) if each.kind in _BY_NAME)
+    needed = (each.name for each in asked if each.default is each.empty)
+    return [name for name in needed if name not in _CONTEXT and name != _ARGS]
+
+
+def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
+    """Check that a mock function asks for arguments that its tool has."""
+    for answer in answers_of((case.mock_tool_outputs or {})[tool]):
+        for name in required_arguments(answer) if callable(answer) else ():
+            if name not in known:
+                what = f"the mock of tool {tool!r} takes {name!r}, which the tool does not"
+                found = f"the tool takes {', '.join(known) or 'no arguments'}"
+                help = did_you_mean(name, known, "or take args=, a dict of all")
+                raise case.error(what, found=found, help=help)
+
+
+def _parameters(function: Any) -> Sequence[inspect.Parameter]:
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ()

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adk_fluent.eval import _arguments as check
 from adk_fluent.eval import _metrics
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._suite import Suite
+
+_ALWAYS_MET = {*_metrics.CHECKS} - {_metrics.TRAJECTORY}  # checks with a fixed threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +102,27 @@ class MetricPlan:
         known = {*METRICS, *_metrics.CHECKS, *self._judges}
         check.check_known([name], known, "unknown metric", "metrics")
 
-    def _check_threshold(self, name: str, value: Any, cases: Sequence[FluentCase]) -> None:
-        able = [each for each in (_metrics.TRAJECTORY, *self.names) if each in METRICS]
-        able = [each for each in able if METRICS[each].threshold is not None]
-        able = [each for each in able if any(self._applies(each, case) for case in cases)]
-        what, kind = "thresholds= cannot be set of", "metrics of the suite that take one"
-        check.check_known([name], able, what, kind)
+    def _check_threshold(self, name: str, value: object, cases: Sequence[FluentCase]) -> None:
+        if name in self._judges:
+            what = f"the threshold of judge {name!r} belongs to the judge"
+            help = f"write FluentJudge(name={name!r}, threshold={value!r}, ...)"
+            raise EvalError(what, help=help)
+        self._check_known(name)
+        fixed = f"the threshold of {name!r} is fixed: every expectation must be met"
+        check.require(name not in _ALWAYS_MET, fixed)
+        decides = METRICS[name].threshold is not None
+        check.require(decides, f"{name!r} is informational and takes no threshold")
+        what = f"thresholds= names {name!r}, which is not a metric of the suite"
+        is_asked = name in self.names or name == _metrics.TRAJECTORY
+        check.require(is_asked, what, help=f"add it: metrics=[{name!r}, ...]")
+        applies = any(self._applies(name, case) for case in cases)
+        check.require(applies, f"thresholds= names {name!r}, which applies to no case")
+        check.require(check.is_number(value), f"the threshold of {name!r} must be a number", value)
         low, high = (1, 5) if METRICS[name].unit == "1-5" else (0, 1)
-        what = f"the threshold of {name!r} must be a number above {low} and at most {high}"
-        check.require(check.is_number(value) and low < value <= high, what, value)
+        if not (isinstance(value, int | float) and low < value <= high):
+            what = f"the threshold of {name!r} must be above {low} and at most {high}"
+            help = "every score reaches 0; leave the metric out instead" if value == 0 else None
+            raise EvalError(what, found=repr(value), help=help)
 
     def _applies(self, name: str, case: FluentCase) -> bool:
         if name in _metrics.CHECKS:
@@ -153,8 +167,11 @@ def check_gate(suite: Suite, plan: MetricPlan) -> None:
     gate, cases = suite.gate, suite.cases
     metrics = {*plan.names, *(judge.name for judge in suite.custom_judges)}
     metrics |= {name for case in cases for name in expectations(case)}
-    metrics -= {name for name, metric in METRICS.items() if metric.threshold is None}
     tags = {tag for case in cases for tag in case.tags}
     check.check_known(gate.min_tag_pass_rate, tags, "the gate names unknown tag", "tags")
-    what = "the gate names unknown or informational metric"
-    check.check_known(gate.min_metric, metrics, what, "metrics that decide")
+    check.check_known(gate.min_metric, metrics, "the gate names unknown metric", "metrics")
+    for name in map(str, gate.min_metric):
+        if name in METRICS and METRICS[name].threshold is None:
+            what = f"the gate names metric {name!r}, which is informational"
+            help = "limit cases instead: max_tokens, max_tool_calls, max_latency_s, max_cost_usd"
+            raise EvalError(what, found="Gate(min_metric=...)", help=help)
