@@ -273,6 +273,20 @@ def test_what_is_kept_is_what_would_be_written_at_once(parts: list[Data]) -> Non
         assert _adk.kept_request(_adk.keep_request(request, {})) == _adk.dump_request(request)
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize("odd", [{"content": "text"}, {"usage_metadata": {"a": 1}}])
+def test_odd_messages_and_answers_are_kept_too(odd: Data) -> None:
+    from adk_fluent.debug import _adk
+
+    answer = LlmResponse(content=types.Content(parts=[types.Part(text="hi")]))
+    vars(answer).update(odd)
+    kept = _adk.kept_response(_adk.keep_response(answer))
+    assert {name: kept[name] for name in odd} == odd
+    request = LlmRequest(model="m")
+    vars(request)["contents"] = ["text"]
+    assert "text" in str(_adk.kept_request(_adk.keep_request(request, {}))["contents"])
+
+
 @pytest.mark.parametrize("parts", [[], *([each] for each in _PARTS), _PARTS[:1] * 2])
 def test_an_answer_that_is_kept_can_be_answered_again(parts: list[Data]) -> None:
     from adk_fluent.debug import _adk

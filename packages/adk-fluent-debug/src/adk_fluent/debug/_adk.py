@@ -196,13 +196,14 @@ def _config(kept: KeptConfig) -> BaseModel:
 def keep_response(response: LlmResponse) -> KeptResponse | str:
     """An answer of a model as it is now."""
     content, usage = response.content, response.usage_metadata
-    said = None if content is None else _said_in((content,))
-    if content is None or said:
-        values = {**vars(response), "content": None, "usage_metadata": None}
-        counts = {} if usage is None else vars(usage).copy()
-        if _FIXED.issuperset(map(type, chain(values.values(), counts.values()))):
-            reported = None if usage is None else (type(usage), counts)
-            return KeptResponse(type(response), values, said[0] if said else None, reported)
+    with suppress(Exception):  # a model of the user's may answer with something of another type
+        said = None if content is None else _said_in((content,))
+        if content is None or said:
+            values = {**vars(response), "content": None, "usage_metadata": None}
+            counts = {} if usage is None else vars(usage).copy()
+            if _FIXED.issuperset(map(type, chain(values.values(), counts.values()))):
+                reported = None if usage is None else (type(usage), counts)
+                return KeptResponse(type(response), values, said[0] if said else None, reported)
     return _json_of(response)
 
 
@@ -260,7 +261,8 @@ def dump_request(request: LlmRequest | Asked) -> Data:
 
 def _plain(content: types.Content) -> types.Content:
     """A message in which calls and results are plain data, as they are where tools are recorded."""
-    parts = content.parts or []
+    # code of the user's may have put in a text
+    parts: Sequence[types.Part] = getattr(content, "parts", None) or ()
     made = [_plain_part(each) for each in parts]
     if all(map(is_, made, parts)):
         return content
