@@ -295,7 +295,7 @@ def test_a_file_has_the_same_rows(tmp_path: Path) -> None:
         ),
         ("a: {input: 1, output: 1}\na: {input: 1, output: 1}\n", "duplicate key 'a'", ":2"),
         ("a:\n  input: 1\n  input: 3\n  output: 1\n", "duplicate key 'input'", ":3"),
-        ("1: {input: 1, output: 1}\n", "a model's name is text", ":1"),
+        ("1: {input: 1, output: 1}\n", "a model's name is text", ":1 (['1'])"),
         ("a: [1,\n", "invalid YAML", ":2"),
         ("- a\n", "has no prices", ":1"),
         ("", "has no prices", ""),

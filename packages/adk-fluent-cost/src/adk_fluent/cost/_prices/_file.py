@@ -41,8 +41,11 @@ def read_rows(path: Path, check: Callable[[dict[str, Any]], object]) -> dict[str
         try:
             check({model: row})
         except PriceError as error:
-            at = (str(model), *_fields(error.what.removeprefix(repr(model))))
-            raise file.error(at, error.what, found=error.found, help=error.help or _HELP) from None
+            named, _, way = error.what.partition(repr(model))
+            at = [] if named else _fields(way)  # it is about the name, or about a field behind it
+            raise file.error(
+                (str(model), *at), error.what, found=error.found, help=error.help or _HELP
+            ) from None
     return rows
 
 
