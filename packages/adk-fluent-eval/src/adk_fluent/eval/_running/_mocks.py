@@ -132,8 +132,9 @@ def _fault(answer: object) -> tuple[str, str] | None:
             return f"takes {each.name!r} by position", "remove the /"
     try:
         copy.deepcopy(given)
-    except Exception:  # noqa: BLE001  # of whatever object
-        return "cannot be copied for each run", "give a function: lambda: ..."
+    except Exception as error:  # noqa: BLE001  # of whatever object
+        what = f"cannot be copied for each run: {error_line(error)}"
+        return what, "give a function: lambda: ..."
     return None
 
 
