@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from adk_fluent.cost import _requests as requests
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 _MOST: Final = 1024
-
+_ALIKE: Final = CostRecord._fields.index("source") + 1  # fields from the agent on
 
 #: What requests are alike in that have the same prices: the class and name of the model that was to
 #: be asked, the name of the one that was, that of the one that answered, service tier, and day.
@@ -107,18 +108,18 @@ class CostAttributionMiddleware(requests.OfRequests):
         watched.told = self._told
         return await watched.send(next, self._charge)
 
-    async def after_model(self, ctx: Any, response: Any) -> Any:
-        """Keep on the answer what was spent since the one before, for `cost_of`."""
-        if response.partial:
-            return None
+    def note_answer(self, call: ModelCall, /) -> dict[str, str] | None:
+        """Keep on the answer's event what was spent since the one before, for `cost_of`."""
         owner = self._owner
-        if owner is not None and requests.invocation_of(ctx).session.id != owner[2]:
+        if owner is not None and requests.invocation_of(call.ctx).session.id != owner[2]:
             return None  # of an agent in a tool: its answer is no event of the run
-        kept = text_of(self._pending)
-        self._pending.clear()
-        metadata: dict[str, Any] = {**(response.custom_metadata or {}), KEY: kept}
-        # a copy: a cache, a recorder or the model itself may hold the answer
-        return response.model_copy(update={"custom_metadata": metadata})
+        pending = self._pending
+        end = len(pending)
+        while end and pending[end - 1].path != call.path:
+            end -= 1  # of a step at the same time, whose answer is still to come
+        end = end or len(pending)
+        self._pending = pending[end:]
+        return {KEY: text_of(pending[:end])}
 
     def _charge(self, watched: requests.Watched) -> None:
         """Charge a request that is over, and tell of it."""
@@ -130,15 +131,15 @@ class CostAttributionMiddleware(requests.OfRequests):
         served = served or model
         alike = (call.model.__class__, watched.asked, model, served, tier, now // _DAY)
         provider, price, source = self._known.get(alike) or self._learn(alike)
-        books = self._given or watched.books or self.prices
+        books = self._given or watched.books
         own = requests.CANDIDATE_PRICES.get()
-        if price is None or books is not self.prices or own is not None:
+        if price is None or books is not self._given or own is not None:
             at = datetime.fromtimestamp(now, UTC)
-            cost, source = requests.quoted(books, model, spent, at, own)
+            cost, source = requests.quoted(books or self.prices, model, spent, at, own)
         else:
             cost = price.price(usage, tier)
-        branch = getattr(requests.invocation_of(call.ctx), "branch", None) or ""
         agent, path = call.agent, call.path
+        branch = getattr(requests.invocation_of(call.ctx), "branch", None) or ""
         record = CostRecord(
             agent, model, served, provider, source, estimated, tier, path, branch, usage, cost, now
         )
@@ -162,14 +163,7 @@ class CostAttributionMiddleware(requests.OfRequests):
         return known
 
     def _measure(self, record: CostRecord) -> None:
-        attributes = {
-            "gen_ai.agent.name": record.agent,
-            "gen_ai.request.model": record.model,
-            "gen_ai.response.model": record.served,
-            "gen_ai.provider.name": record.provider,
-        }
-        if record.source:
-            attributes["adk_fluent.price.source"] = record.source
+        attributes = _attributes(*record[:_ALIKE])
         if isinstance(record.cost, Unknown):
             measure("adk_fluent.llm.unpriced", 1, attributes)
             if record.model not in self._warned:
@@ -180,6 +174,18 @@ class CostAttributionMiddleware(requests.OfRequests):
                 )
         else:
             charge(float(record.cost.usd), attributes)
+
+
+@lru_cache(maxsize=_MOST)
+def _attributes(agent: str, model: str, served: str, provider: str, source: str) -> dict[str, str]:
+    """What the metrics say of a request: the same of many."""
+    attributes = {
+        "gen_ai.agent.name": agent,
+        "gen_ai.request.model": model,
+        "gen_ai.response.model": served,
+        "gen_ai.provider.name": provider,
+    }
+    return {**attributes, "adk_fluent.price.source": source} if source else attributes
 
 
 #: The schema of ``prices=`` where a file or the command line gives it.

@@ -152,7 +152,7 @@ class Watched:
         said: Any = responses[-1] if responses else self._last
         served: str = "" if said is None else said.model_version or ""
         if len(responses) == 1:  # as nearly always
-            told = responses[0].usage_metadata
+            told = said.usage_metadata
             usage = Usage.from_genai(told)
             if usage is not None and (usage.output or usage.total):
                 plain = getattr(told, "traffic_type", None) is None
