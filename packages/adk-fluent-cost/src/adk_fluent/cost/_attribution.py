@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
@@ -13,7 +13,7 @@ from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._report import KEY, CostRecord, CostReport, text_of
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import MiddlewareDesc, Unknown
+from adk_fluent.protocol import MiddlewareDesc, Money
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,25 +23,13 @@ if TYPE_CHECKING:
 
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 _MOST: Final = 1024
-_ALIKE: Final = CostRecord._fields.index("source") + 1  # fields from the agent on
 
 #: What requests are alike in that have the same prices: the class and name of the model that was to
 #: be asked, the name of the one that was, that of the one that answered, service tier, and day.
 _Alike: TypeAlias = tuple[type[Any], str, str, str, str | None, float]
-
-
-class _Known(NamedTuple):
-    """What is known of such requests.
-
-    Attributes:
-        provider: Who provides the model.
-        price: The prices of the model; None where books have to be asked each time.
-        source: The price book that says so.
-    """
-
-    provider: str
-    price: Price | None
-    source: str
+#: What is known of them: who provides the model, its prices (None where books have to be asked each
+#: time), and the price book that says so.
+_Known: TypeAlias = "tuple[str, Price | None, str]"
 
 
 class CostAttributionMiddleware(requests.OfRequests):
@@ -113,13 +101,12 @@ class CostAttributionMiddleware(requests.OfRequests):
         owner = self._owner
         if owner is not None and requests.invocation_of(call.ctx).session.id != owner[2]:
             return None  # of an agent in a tool: its answer is no event of the run
-        pending = self._pending
-        end = len(pending)
-        while end and pending[end - 1].path != call.path:
-            end -= 1  # of a step at the same time, whose answer is still to come
-        end = end or len(pending)
-        self._pending = pending[end:]
-        return {KEY: text_of(pending[:end])}
+        kept, self._pending = self._pending, []
+        if kept and kept[-1].path != call.path:  # of a step at the same time: its answer will come
+            own = (n for n, each in enumerate(kept, 1) if each.path == call.path)
+            end = max(own, default=len(kept))
+            kept, self._pending = kept[:end], kept[end:]
+        return {KEY: text_of(kept)}
 
     def _charge(self, watched: requests.Watched) -> None:
         """Charge a request that is over, and tell of it."""
@@ -138,13 +125,18 @@ class CostAttributionMiddleware(requests.OfRequests):
             cost, source = requests.quoted(books or self.prices, model, spent, at, own)
         else:
             cost = price.price(usage, tier)
-        agent, path = call.agent, call.path
-        branch = getattr(requests.invocation_of(call.ctx), "branch", None) or ""
-        record = CostRecord(
-            agent, model, served, provider, source, estimated, tier, path, branch, usage, cost, now
-        )
+        agent, branch = call.agent, getattr(requests.invocation_of(call.ctx), "branch", None) or ""
+        alike = agent, model, served, provider, source
+        record = CostRecord(*alike, estimated, tier, call.path, branch, usage, cost, now)
         self._pending.append(record)
-        self._measure(record)
+        if isinstance(cost, Money):
+            charge(float(cost.usd), _attributes(*alike))
+        else:
+            measure("adk_fluent.llm.unpriced", 1, _attributes(*alike))
+            if model not in self._warned:
+                self._warned.add(model)
+                said = "calls of agent %s have no price: %s; give cost_attribution(prices=...)"
+                LOG.warning(said, agent, cost.reason)
         for each in watched.told:
             try:
                 each(record)
@@ -159,21 +151,8 @@ class CostAttributionMiddleware(requests.OfRequests):
         provider = requests.provider_of(kind if model == asked else None, model)
         if len(self._known) >= _MOST:
             self._known.clear()
-        known = self._known[alike] = _Known(provider, price, source)
+        known = self._known[alike] = provider, price, source
         return known
-
-    def _measure(self, record: CostRecord) -> None:
-        attributes = _attributes(*record[:_ALIKE])
-        if isinstance(record.cost, Unknown):
-            measure("adk_fluent.llm.unpriced", 1, attributes)
-            if record.model not in self._warned:
-                self._warned.add(record.model)
-                LOG.warning(
-                    "model calls of agent %s have no price: %s; give cost_attribution(prices=...)",
-                    *(record.agent, record.cost.reason),
-                )
-        else:
-            charge(float(record.cost.usd), attributes)
 
 
 @lru_cache(maxsize=_MOST)

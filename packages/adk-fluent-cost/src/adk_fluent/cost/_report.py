@@ -119,10 +119,9 @@ def records_on(event: AgentEvent) -> list[CostRecord] | None:
     text: Any = event.custom_metadata.get(KEY)
     if not isinstance(text, str):
         return None
-    try:
-        kept: Any = json.loads(text)
-    except ValueError:
-        return []
+    kept: Any = None
+    with suppress(ValueError):
+        kept = json.loads(text)
     found: list[CostRecord] = []
     for each in cast("list[Any]", kept) if isinstance(kept, list) else ():
         with suppress(ValueError):  # what clients have put there is no reason to fail

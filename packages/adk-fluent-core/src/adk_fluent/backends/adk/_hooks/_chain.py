@@ -280,7 +280,8 @@ class Chain:
 
 def _has(middleware: Any, method: str) -> bool:
     """Whether a middleware has a method, and not only as `Middleware` has it."""
-    return getattr(type(middleware), method, None) not in (None, getattr(Middleware, method))
+    kind: type[Any] = type(middleware)
+    return getattr(kind, method, None) not in (None, getattr(Middleware, method))
 
 
 class LastCall:
