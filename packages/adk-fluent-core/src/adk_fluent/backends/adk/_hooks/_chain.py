@@ -278,9 +278,9 @@ class Chain:
         return self._nodes.get(agent)
 
 
-def _has(middleware: Any, method: str) -> bool:
+def _has(middleware: object, method: str) -> bool:
     """Whether a middleware has a method, and not only as `Middleware` has it."""
-    kind: type[Any] = type(middleware)
+    kind = type(middleware)
     return getattr(kind, method, None) not in (None, getattr(Middleware, method))
 
 
