@@ -98,9 +98,8 @@ class CostAttributionMiddleware(requests.OfRequests):
 
     def note_answer(self, call: ModelCall, /) -> dict[str, str] | None:
         """Keep on the answer's event what was spent since the one before, for `cost_of`."""
-        owner = self._owner
-        if owner is not None and requests.invocation_of(call.ctx).session.id != owner[2]:
-            return None  # of an agent in a tool: its answer is no event of the run
+        if self._owner is not None and call.run != self._owner[3]:
+            return None  # of a pipeline in a tool: its answer is no event of this run
         kept, self._pending = self._pending, []
         if kept and kept[-1].path != call.path:  # of a step at the same time: its answer will come
             own = (n for n, each in enumerate(kept, 1) if each.path == call.path)
@@ -119,20 +118,22 @@ class CostAttributionMiddleware(requests.OfRequests):
         alike = (call.model.__class__, watched.asked, model, served, tier, now // _DAY)
         provider, price, source = self._known.get(alike) or self._learn(alike)
         books = self._given or watched.books
-        own = requests.CANDIDATE_PRICES.get()
-        if price is None or books is not self._given or own is not None:
+        if price is None or books is not self._given or requests.CANDIDATE_PRICES.get() is not None:
             at = datetime.fromtimestamp(now, UTC)
-            cost, source = requests.quoted(books or self.prices, model, spent, at, own)
+            cost, source = requests.quoted(books or self.prices, model, spent, at)
         else:
             cost = price.price(usage, tier)
-        agent, branch = call.agent, getattr(requests.invocation_of(call.ctx), "branch", None) or ""
-        alike = agent, model, served, provider, source
-        record = CostRecord(*alike, estimated, tier, call.path, branch, usage, cost, now)
+        agent, path = call.agent, call.path
+        branch = getattr(requests.invocation_of(call.ctx), "branch", None) or ""
+        record = CostRecord(
+            agent, model, served, provider, source, estimated, tier, path, branch, usage, cost, now
+        )
         self._pending.append(record)
+        attributes = _attributes(agent, model, served, provider, source)
         if isinstance(cost, Money):
-            charge(float(cost.usd), _attributes(*alike))
+            charge(float(cost.usd), attributes)
         else:
-            measure("adk_fluent.llm.unpriced", 1, _attributes(*alike))
+            measure("adk_fluent.llm.unpriced", 1, attributes)
             if model not in self._warned:
                 self._warned.add(model)
                 said = "calls of agent %s have no price: %s; give cost_attribution(prices=...)"

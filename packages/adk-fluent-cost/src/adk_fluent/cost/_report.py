@@ -95,7 +95,7 @@ def _text(record: CostRecord) -> str:
     """A record as JSON: written here, since that takes a fraction of the time."""
     *alike, usage, cost, at = record
     counts = _tokens(usage)
-    tokens = ",".join(compress(_WRITTEN, counts)) % (*filter(None, counts),)
+    tokens = ",".join(compress(_WRITTEN, counts)) % tuple(filter(None, counts))
     if isinstance(cost, Unknown):
         costs = f'"unknown":{json.dumps(cost.reason)}'
     else:
