@@ -94,7 +94,7 @@ def text_of(records: Iterable[CostRecord]) -> str:
 def _text(record: CostRecord) -> str:
     """A record as JSON: written here, since that takes a fraction of the time."""
     *alike, usage, cost, at = record
-    counts = _tokens(usage)
+    counts: tuple[int, ...] = _tokens(usage)
     tokens = ",".join(compress(_WRITTEN, counts)) % tuple(filter(None, counts))
     if isinstance(cost, Unknown):
         costs = f'"unknown":{json.dumps(cost.reason)}'
