@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -171,30 +169,3 @@ def test_a_test_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(RecordingFileError):
         recording.to_pytest(tmp_path / "file" / "t.py", "desk.py:desk")
-
-
-def test_a_session_of_a_database_is_looked_at_and_forked(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    where = ("desk.py:desk", "--session-db", "s.db", "--session")
-    assert call(capsys, "run", "desk.py:desk", "Hello", "--session-db", "s.db")[0] == OK
-    with closing(sqlite3.connect("s.db")) as db:
-        [(session,)] = db.execute("SELECT id FROM sessions").fetchall()
-    assert json.loads(call(capsys, "state", "s.db", session)[1]) == {"said": "Good day."}
-    assert json.loads(call(capsys, "state", "s.db", session, "--at", "0")[1]) == {}
-    code, out, err = call(capsys, "fork", "s.db", session, "--at", "0", "--state", "vip=true")
-    assert (code, out.strip() == session) == (OK, False)
-    assert f"to go on: --session {out.strip()}" in err
-    assert json.loads(call(capsys, "state", "s.db", out.strip())[1]) == {"vip": True}
-    assert json.loads(call(capsys, "state", "s.db", session)[1]) == {"said": "Good day."}
-    code, out, _ = call(capsys, "run", where[0], "Again", *where[1:], out.strip())
-    assert (code, "Good day." in out) == (OK, True)
-    for args, says in (
-        (("nobody",), "there is no session 'nobody' of user 'user'"),
-        ((session, "--at", "99"), "has no event 99"),
-        ((session, "--user", "ann"), "of user 'ann'"),
-    ):
-        for command in ("state", "fork"):
-            code, _, err = call(capsys, command, "s.db", *args)
-            assert code != OK
-            assert says in err

@@ -69,7 +69,7 @@ def test_calls_events_and_state_are_told() -> None:
 
 def test_state_that_was_not_captured_is_an_error() -> None:
     recording = made()
-    del recording.runs[0].data["state"]
+    recording.runs[0].state = None
     with pytest.raises(UsageError, match="no state"):
         recording.state_at(0)
 

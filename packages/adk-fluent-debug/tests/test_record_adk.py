@@ -240,7 +240,7 @@ _PARTS: list[Data] = [
     {"text": "x", "thought": True},
     {"function_call": {"id": "1", "name": "f", "args": {"a": [1, None]}}},
     {"function_call": {"name": "f", "args": {"a": float("nan")}}},
-    {"function_response": {"name": "f", "response": {"b": b"\xff", "d": Decimal(1), "s": {1}}}},
+    {"function_response": {"name": "f", "response": {"d": Decimal(1), "s": {1}}}},
     {"function_response": {"name": "f", "response": {"a": float("inf"), "o": object()}}},
     {"inline_data": {"data": b"\x00\xff", "mime_type": "image/png"}},
     {"text": "half \ud83d"},
@@ -256,7 +256,7 @@ class Shape(BaseModel):
 @pytest.mark.parametrize(
     "parts", [[], *([each] for each in _PARTS), _PARTS[:2], _PARTS[:1] * 2, _PARTS[1:3]]
 )
-def test_what_is_kept_is_what_would_be_written_at_once(parts: list[Data]) -> None:
+def test_what_is_kept_is_what_was_asked_whatever_becomes_of_it(parts: list[Data]) -> None:
     from adk_fluent.debug import _adk
 
     content = types.Content(role="user", parts=[types.Part(**each) for each in parts])
@@ -270,7 +270,32 @@ def test_what_is_kept_is_what_would_be_written_at_once(parts: list[Data]) -> Non
     plain = types.GenerateContentConfig(temperature=0.5, labels={"a": "b"})
     for each in (config, plain, types.GenerateContentConfig(stop_sequences=["x"])):
         request = LlmRequest(model="m", contents=[content, types.Content()], config=each)
-        assert _adk.kept_request(_adk.keep_request(request, {})) == _adk.dump_request(request)
+        copy = request.model_copy(deep=True)
+        kept = _adk.keep_request(request, {})
+        content.role = each.temperature = None
+        request.contents.append(content)
+        each.stop_sequences = ["changed"]
+        assert _adk.kept_request(kept) == _adk.dump_request(copy)
+        content.role = "user"
+
+
+def test_what_a_request_says_stands_in_it_as_json_has_it() -> None:
+    from adk_fluent.debug import _adk
+
+    parts = [types.Part(**each) for each in _PARTS]
+    config = types.GenerateContentConfig(response_schema=Shape, labels={"a": "b"})
+    asked = LlmRequest(model="m", contents=[types.Content(parts=parts)], config=config)
+    made = json.loads(json.dumps(_adk.dump_request(asked), allow_nan=False))
+    assert made["config"]["response_schema"]["title"] == "Shape"
+    assert "labels" not in made["config"]
+    said = made["contents"][0]["parts"]
+    assert [each.get("text") for each in said] == ["x", "x", *[None] * 5, "half \ud83d"]
+    assert said[1]["thought"] is True
+    assert said[2]["function_call"] == {"id": 0, "name": "f", "args": {"a": [1, None]}}
+    assert said[3]["function_call"]["args"] == {"a": "nan"}
+    assert said[4]["function_response"]["response"] == {"d": "1", "s": [1]}
+    assert said[5]["function_response"]["response"]["o"] == "<object>"
+    assert said[6]["inline_data"]["data"].keys() == {"sha256"}
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
@@ -545,12 +570,10 @@ async def test_a_request_is_not_kept_alive_and_what_it_repeats_is_held_once() ->
     request = LlmRequest(contents=contents, config=config)
     known: Data = {}
     first, second = (_adk.keep_request(request, known) for _ in range(2))
-    assert isinstance(first, _adk.KeptRequest)
-    assert isinstance(second, _adk.KeptRequest)
+    assert isinstance(first, _adk.Asked)
+    assert isinstance(second, _adk.Asked)
     assert first.contents[0] is second.contents[0]
-    assert first.config is not None
-    assert second.config is not None
-    assert first.config.said is second.config.said
+    assert first.config[1] is second.config[1]
     alive = [weakref.ref(each) for each in (picture, config, *contents)]
     del picture, contents, config, request
     gc.collect()

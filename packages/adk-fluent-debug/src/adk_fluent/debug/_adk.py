@@ -15,7 +15,7 @@ from google.adk.events.event_actions import EventActions
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import TypeAdapter
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from adk_fluent.debug._errors import RecordedError
 from adk_fluent.errors import AdkFluentError
@@ -23,7 +23,7 @@ from adk_fluent.extend import LOG, json_safe
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from google.adk.models.llm_request import LlmRequest
     from pydantic import BaseModel
@@ -41,8 +41,6 @@ _set_of: Final = attrgetter("__pydantic_fields_set__")
 _texts_of = cast("Callable[[Any], Iterator[str | None]]", partial(map, attrgetter("text")))
 #: Settings that may be a class, or an alias of some.
 _SCHEMAS: Final = ("response_schema", "response_json_schema")
-#: Deeper than this nothing is plain, which also ends what contains itself.
-_MAX_DEPTH: Final = 60
 _SCALARS: Final = (str, int, float, bool, type(None))
 #: Types whose values nobody can change.
 _FIXED: Final = frozenset({*_SCALARS, types.FinishReason, types.TrafficType})
@@ -75,67 +73,39 @@ def empty_response() -> LlmResponse:
 
 # --- calls of models: what `keep_*` give nobody changes, and `kept_*` make data of it ------------
 
+#: Role and texts of a message.
+Said = tuple[str | None, tuple[str | None, ...]]
+#: Settings of a request: their type, what they are (as JSON where they could be changed within),
+#: and the schemas in them that are classes.
+KeptConfig = tuple[type["BaseModel"], str | Data, Data]
+#: An answer that is text alone: its type, what else stands in it, its message, and its usage.
+KeptResponse = tuple[type["BaseModel"], Data, Said | None, tuple[type["BaseModel"], Data] | None]
+
 
 class Asked(NamedTuple):
-    """What a request asks."""
+    """A request, or what is kept of one: of messages that are text alone role and texts."""
 
     model: str | None
-    contents: list[types.Content]
+    contents: list[Any]
     config: Any
     previous_interaction_id: str | None
 
 
-#: Role and texts of a message.
-Said = tuple[str | None, tuple[str | None, ...]]
-
-
-class KeptConfig(NamedTuple):
-    """The settings of a request as JSON, beside the schemas in them that are classes.
-
-    Where none of them can be changed within, they are as they were.
-    """
-
-    kind: type[BaseModel]
-    said: str | Data
-    schemas: Data
-
-
-class KeptRequest(NamedTuple):
-    """A request as it was: of messages that are text alone role and texts, others as JSON."""
-
-    model: str | None
-    contents: list[Said | bytes]
-    config: KeptConfig | None
-    previous_interaction_id: str | None
-
-
-class KeptResponse(NamedTuple):
-    """An answer that is text alone: what stands in it, and in its usage, beside role and texts."""
-
-    kind: type[BaseModel]
-    values: Data
-    said: Said | None
-    usage: tuple[type[BaseModel], Data] | None
-
-
-def keep_request(request: LlmRequest, known: dict[Any, Any]) -> KeptRequest | Data:
+def keep_request(request: LlmRequest, known: dict[Any, Any]) -> Asked | Data:
     """A request as it is now, at a fraction of the cost of its data.
 
     Args:
         request: The request.
         known: What was kept before, by itself: each request repeats the messages of those before.
     """
+    contents = request.contents or []
+    previous = vars(request).get("previous_interaction_id")
     try:
-        contents = request.contents or ()
-        kept: Sequence[Said | bytes] = _said_in(contents) or [*map(_keep_content, contents)]
-        return KeptRequest(
-            request.model,
-            [*map(known.setdefault, kept, kept)],
-            _keep_config(request.config, known),
-            vars(request).get("previous_interaction_id"),
-        )
-    except Exception:  # noqa: BLE001  # a live object, half a character: whatever JSON cannot hold
-        return dump_request(request)
+        kept: Sequence[Any] = _said_in(contents) or [*map(_keep_content, contents)]
+        config = _keep_config(request.config, known)
+    except Exception:  # noqa: BLE001  # a live object in it: what can be shown has to do
+        return _data_of(Asked(request.model, contents, request.config, previous))
+    return Asked(request.model, [*map(known.setdefault, kept, kept)], config, previous)
 
 
 def _said_in(contents: Sequence[types.Content]) -> Sequence[Said] | None:
@@ -147,50 +117,78 @@ def _said_in(contents: Sequence[types.Content]) -> Sequence[Said] | None:
     return None
 
 
-def _keep_content(content: types.Content) -> Said | bytes:
+def _keep_content(content: types.Content) -> Said | bytes | str:
     if said := _said_in((content,)):
         return said[0]
-    return _CONTENT.dump_json(_plain(content), exclude_none=True, warnings=False)
+    try:
+        return _CONTENT.dump_json(_plain(content), exclude_none=True, warnings=False)
+    except PydanticSerializationError:  # half a character, which Python can write, or a live object
+        return json.dumps(json_safe(content))
+
+
+def _content(kept: Said | bytes | str) -> types.Content:
+    if isinstance(kept, tuple):
+        role, texts = kept
+        return types.Content(role=role, parts=[types.Part(text=each) for each in texts])
+    if isinstance(kept, bytes):
+        return _CONTENT.validate_json(kept)
+    return _CONTENT.validate_python(json.loads(kept))
 
 
 def _keep_config(config: Any, known: dict[Any, Any]) -> KeptConfig | None:
     if config is None:
         return None
+    kind: type[BaseModel] = cast("Any", type(config))
     values: Data = {**vars(config), "labels": None}  # which ADK sets, and which ask for nothing
     if _FIXED.issuperset(map(type, values.values())):
-        return KeptConfig(type(config), values, {})
+        return (kind, values, {})
     schemas: Data = {}
     for name in _SCHEMAS:
-        schema = getattr(config, name, None)
-        if schema is not None and (isinstance(schema, type) or get_origin(schema) is not None):
+        schema = values.get(name)
+        if isinstance(schema, type) or get_origin(schema) is not None:
             schemas[name] = schema
     said = config.model_dump_json(exclude=set(schemas), exclude_none=True, warnings=False)
-    return KeptConfig(type(config), known.setdefault(said, said), schemas)
+    return (kind, known.setdefault(said, said), schemas)
 
 
-def kept_request(kept: KeptRequest | Data) -> Data:
-    """A request that was kept: what `dump_request` would have made of it then."""
-    if not isinstance(kept, KeptRequest):
+def _config(kept: KeptConfig | None) -> BaseModel | None:
+    if kept is None:
+        return None
+    kind, said, schemas = kept
+    if isinstance(said, dict):
+        return _made(kind, said)
+    return kind.model_validate_json(said).model_copy(update=schemas)
+
+
+def kept_request(kept: Asked | Data) -> Data:
+    """The data of a request that was kept, in the same words in every run."""
+    if isinstance(kept, dict):
         return kept
-    model, contents, settings, previous = kept
     try:
-        said = [
-            _CONTENT.validate_json(each) if isinstance(each, bytes) else _content(*each)
-            for each in contents
-        ]
-        config = None
-        if settings is not None:
-            config = _config(settings)
-        return dump_request(Asked(model, said, config, previous))
+        contents, config = [*map(_content, kept.contents)], _config(kept.config)
     except Exception as error:  # noqa: BLE001  # nobody loses a recording by a request in it
-        LOG.warning("a request of model %s could not be recorded: %s", model, error)
-        return {"model": model, "error": dump_error(error)}
+        LOG.warning("a request of model %s could not be recorded: %s", kept.model, error)
+        return {"model": kept.model, "error": dump_error(error)}
+    return _data_of(kept._replace(contents=contents, config=config))
 
 
-def _config(kept: KeptConfig) -> BaseModel:
-    if isinstance(kept.said, dict):
-        return _made(kept.kind, kept.said)
-    return kept.kind.model_validate_json(kept.said).model_copy(update=kept.schemas)
+def dump_request(request: LlmRequest) -> Data:
+    """The data of a request, as it is recorded."""
+    return kept_request(keep_request(request, {}))
+
+
+def _data_of(asked: Asked) -> Data:
+    try:
+        data = request_data(asked)
+    except Exception as error:  # noqa: BLE001  # a live object in it
+        LOG.warning(
+            "of a request of model %s the messages and the instruction alone are recorded: %s",
+            asked.model,
+            error,
+        )
+        config = {"system_instruction": str(getattr(asked.config, "system_instruction", ""))}
+        data = {"model": asked.model, "contents": asked.contents, "config": config}
+    return json_safe({key: value for key, value in data.items() if value is not None})
 
 
 def keep_response(response: LlmResponse) -> KeptResponse | str:
@@ -203,15 +201,15 @@ def keep_response(response: LlmResponse) -> KeptResponse | str:
             counts = {} if usage is None else vars(usage).copy()
             if _FIXED.issuperset(map(type, chain(values.values(), counts.values()))):
                 reported = None if usage is None else (type(usage), counts)
-                return KeptResponse(type(response), values, said[0] if said else None, reported)
+                return (type(response), values, said[0] if said else None, reported)
     return _json_of(response)
 
 
 def kept_response(kept: KeptResponse | str) -> Data:
     """An answer that was kept, as data."""
-    if isinstance(kept, KeptResponse):
+    if isinstance(kept, tuple):
         kind, values, said, usage = kept
-        content = None if said is None else _content(*said)
+        content = None if said is None else _content(said)
         reported = None if usage is None else _made(*usage)
         kept = _json_of(_made(kind, {**values, "content": content, "usage_metadata": reported}))
     return json.loads(kept)
@@ -224,10 +222,22 @@ def _json_of(response: Any) -> str:
         if content is not None and (plain := _plain(content)) is not content:
             response = response.model_copy(update={"content": plain})
         return response.model_dump_json(exclude_none=True, warnings=False)
-    except Exception:  # noqa: BLE001  # half a character, which Python can write, or a live object
-        with suppress(Exception):
-            return json.dumps(dump_model(response))
+    except Exception:  # noqa: BLE001  # half a character, or a live object
         return json.dumps(json_safe(response))
+
+
+def _plain(content: types.Content) -> types.Content:
+    """A message in which arguments are plain data, as they are in events."""
+    parts = content.parts or []
+    made = [_plain_part(each) for each in parts]
+    return content if all(map(is_, made, parts)) else content.model_copy(update={"parts": made})
+
+
+def _plain_part(part: types.Part) -> types.Part:
+    call = part.function_call
+    if call is None or (args := json_safe(call.args)) == call.args:
+        return part
+    return part.model_copy(update={"function_call": call.model_copy(update={"args": args})})
 
 
 def _made(kind: type[BaseModel], values: Data) -> BaseModel:
@@ -235,71 +245,6 @@ def _made(kind: type[BaseModel], values: Data) -> BaseModel:
     made = kind.model_construct()
     vars(made).update(values)
     return made
-
-
-def _content(role: str | None, texts: Iterable[str | None]) -> types.Content:
-    return types.Content(role=role, parts=[types.Part(text=each) for each in texts])
-
-
-def dump_request(request: LlmRequest | Asked) -> Data:
-    """What a request asks, in the same words in every run."""
-    said = [_plain(each) for each in request.contents or ()]
-    previous = getattr(request, "previous_interaction_id", None)
-    asked = Asked(request.model, said, request.config, previous)
-    try:
-        data = request_data(asked)
-    except Exception as error:  # noqa: BLE001  # a live object in it: what can be shown has to do
-        LOG.warning(
-            "of a request of model %s the messages and the instruction alone are recorded: %s",
-            request.model,
-            error,
-        )
-        config = {"system_instruction": str(getattr(request.config, "system_instruction", ""))}
-        data = {"model": request.model, "contents": json_safe(said), "config": config}
-    return _told({key: value for key, value in data.items() if value is not None})
-
-
-def _plain(content: types.Content) -> types.Content:
-    """A message in which calls and results are plain data, as they are where tools are recorded."""
-    # code of the user's may have put in a text
-    parts: Sequence[types.Part] = getattr(content, "parts", None) or ()
-    made = [_plain_part(each) for each in parts]
-    if all(map(is_, made, parts)):
-        return content
-    return content.model_copy(update={"parts": made})
-
-
-def _plain_part(part: types.Part) -> types.Part:
-    call, answer = part.function_call, part.function_response
-    if call is not None and not _is_plain(call.args):
-        made = call.model_copy(update={"args": json_safe(call.args)})
-        return part.model_copy(update={"function_call": made})
-    if answer is not None and not _is_plain(answer.response):
-        made = answer.model_copy(update={"response": dump_result(answer.response)})
-        return part.model_copy(update={"function_response": made})
-    return part
-
-
-def _is_plain(value: Any, depth: int = _MAX_DEPTH) -> bool:
-    """Whether JSON holds a value as it is."""
-    if depth == 0:
-        return False
-    if type(value) is dict:
-        rows = cast("dict[Any, Any]", value).items()
-        return all(type(key) is str and _is_plain(each, depth - 1) for key, each in rows)
-    if type(value) is list:
-        return all(_is_plain(each, depth - 1) for each in cast("list[Any]", value))
-    return json_safe(value) is value
-
-
-def _told(value: Any) -> Any:
-    """Without what is not set, and as JSON has it."""
-    if isinstance(value, dict):
-        rows = cast("dict[Any, Any]", value).items()
-        return {str(key): _told(each) for key, each in rows if each is not None}
-    if isinstance(value, list | tuple):
-        return [_told(each) for each in cast("list[Any]", value)]
-    return value if isinstance(value, _SCALARS) else str(value)
 
 
 def branch_of(ctx: Any) -> str | None:

@@ -1,23 +1,20 @@
-"""The commands of recordings, and of time travel in a database of sessions."""
+"""The commands of recordings."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import click
 
-from adk_fluent.cli import FINDINGS, OK, load, note, session_service, state_option
+from adk_fluent.cli import FINDINGS, OK, load, note
 from adk_fluent.debug._diff import counted, diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._replaying import replay as replay_recording
 from adk_fluent.debug._show import data_of, json_of, text_of
-from adk_fluent.debug._time_travel import TimeTravel
-from adk_fluent.extend import json_safe, run_sync
 
 _FILE = click.Path(path_type=Path)
 _LINES = ".jsonl"
@@ -90,25 +87,11 @@ def _run_command(ctx: click.Context) -> click.Command:
 class _LikeRun(click.Command):
     """A command that takes what ``adk-fluent run`` takes, too."""
 
-    def takes(self, name: str | None) -> bool:
-        """Whether it takes a parameter of that name."""
-        return True
-
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         own = super().get_params(ctx)
         names = {each.name for each in own}
         theirs = _run_command(ctx).get_params(ctx)
-        return [
-            *(each for each in theirs if each.name not in names and self.takes(each.name)),
-            *own,
-        ]
-
-
-class _OfSession(_LikeRun):
-    """A command that says whose session it is about as ``adk-fluent run`` does."""
-
-    def takes(self, name: str | None) -> bool:
-        return name in {"user_id", "app_name"}
+        return [*(each for each in theirs if each.name not in names), *own]
 
 
 @click.command(cls=_LikeRun)
@@ -178,61 +161,3 @@ def html(file: Path, against: Path | None, output: Path) -> None:
     other = None if against is None else Recording.load(against)
     Recording.load(file).to_html(output, against=other)
     note(f"written to {output}")
-
-
-# --- time travel ---------------------------------------------------------------------------------
-
-
-def _place(_: click.Context, __: click.Parameter, value: str) -> int | str:
-    """An index or an id of an event."""
-    return int(value) if value.lstrip("-").isdecimal() else value
-
-
-_DATABASE = click.argument("database", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-_SESSION = click.argument("session_id", metavar="SESSION")
-_AT = click.option(
-    "--at",
-    default="-1",
-    show_default=True,
-    metavar="EVENT",
-    callback=_place,
-    help="The event: its index in the session, from the end where negative, or its id.",
-)
-
-
-def _session(database: Path, ids: dict[str, str]) -> tuple[TimeTravel, Any]:
-    """What looks at sessions, and the one that is looked at."""
-    return TimeTravel(session_service(database)), SimpleNamespace(**ids)
-
-
-@click.command(cls=_OfSession)
-@_DATABASE
-@_SESSION
-@_AT
-def state(database: Path, at: int | str, **ids: str) -> None:
-    """Print the state of SESSION in DATABASE after an event, as JSON.
-
-    DATABASE is the SQLite file of --session-db. Nothing is executed or changed.
-    """
-    travel, session = _session(database, ids)
-    click.echo(json_of(json_safe(run_sync("state", lambda: travel.state_at(session, at)))))
-
-
-@click.command(cls=_OfSession)
-@_DATABASE
-@_SESSION
-@_AT
-@state_option
-@click.option("--id", "new_id", help="The id of the new session.")
-def fork(
-    database: Path, at: int | str, state: dict[str, Any], new_id: str | None, **ids: str
-) -> None:
-    """Make a session that holds the events of SESSION up to one of them, and print its id.
-
-    DATABASE is the SQLite file of --session-db. Nothing is executed, and SESSION stays as it is;
-    adk-fluent run --session ID goes on in the new one, and executes what comes then.
-    """
-    travel, session = _session(database, ids)
-    made = run_sync("fork", lambda: travel.fork(session, at, state or None, session_id=new_id))
-    click.echo(made.id)
-    note(f"{len(made.events)} events are kept; to go on: --session {made.id}")

@@ -16,8 +16,6 @@ LAYER = Layer(
             Entry(f"{_HERE}._cli:record", "record", "Run a pipeline, and record it."),
             Entry(f"{_HERE}._cli:show", "show", "Show what a recording holds."),
             Entry(f"{_HERE}._cli:diff", "diff", "Show where two recordings differ."),
-            Entry(f"{_HERE}._cli:state", "state", "Show a session's state at an event."),
-            Entry(f"{_HERE}._cli:fork", "fork", "Fork a session at an event."),
             Entry(f"{_HERE}._cli:html", "html", "Write a recording as a page to look at."),
         ),
         "names": tuple(Entry(f"{_HERE}:{name}", name) for name in _NAMES),

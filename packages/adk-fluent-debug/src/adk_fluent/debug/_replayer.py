@@ -16,7 +16,6 @@ from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.debug._run import called
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, one_of
-from adk_fluent.ir import AdkAgentNode, walk
 from adk_fluent.protocol import BackendBase, Middleware, resume_of
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class ReplayerBackend(BackendBase[Any]):
             tool itself; ``"live_then_record"`` does so, too, and records the run (`recorded`).
         tools: ``"replay"`` answers tool calls from the recording and does to state and actions what
             the tools did; ``"live"`` runs the tools; a mapping says it for each tool by name, and
-            those that it does not name are replayed; the name of no tool is an error of the run.
+            those that it does not name are replayed.
         redact: What was taken out of the recording, as it was given to the `Recorder`.
         session_service: Where sessions are kept; None keeps them in memory.
         patience: Seconds to wait for something that was recorded and does not happen, before the
@@ -221,26 +220,6 @@ class ReplayerBackend(BackendBase[Any]):
         """Whether a tool is to run itself."""
         return self._modes.get(tool, self._modes.get("", "replay")) == "live"
 
-    def check_tools(self, root: Node | None) -> None:
-        """Refuse names of tools in ``tools=`` that neither the recording nor the pipeline has.
-
-        Raises:
-            UnknownNameError: There is one.
-        """
-        recorded = {each.tool_name for each in self.recording.tool_interactions}
-        named = self._modes.keys() - {"", *recorded}
-        if not named or root is None:
-            return
-        nodes = list(walk(root))
-        tools = [each.tool for node in nodes for each in getattr(node, "tools", ())]
-        if any(isinstance(node, AdkAgentNode) for node in nodes) or any(
-            hasattr(each.value, "get_tools") for each in tools
-        ):
-            return  # what else they have is known when it is asked
-        known = recorded | {each.name for each in (*tools, *nodes)}
-        for name in sorted(named):
-            one_of(name, sorted(known), "tools")
-
     def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
         """The recorded run that a run which begins now replays, and a fresh tape of it."""
         number = self._next(message, resumed=resumed)
@@ -260,10 +239,10 @@ class ReplayerBackend(BackendBase[Any]):
 
     def note(self, number: int, tape: Tape) -> None:
         """Take in what a run has used, when it is over."""
-        self._used |= {(number, each.start) for each in tape.calls if each.used}
-        left = [each for each in tape.calls if not each.used and not tape.is_cancelled(each)]
+        self._used |= {(number, each) for each in tape.used}
+        left = [each for each in tape.calls if each.entry not in tape.used and not each.cancelled]
         if left:
-            names = ", ".join(map(str, left))
+            names = ", ".join(map(called, left))
             log_warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
 
 

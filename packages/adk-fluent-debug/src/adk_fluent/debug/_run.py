@@ -23,8 +23,9 @@ Data = dict[str, Any]
 
 #: Stands in the place of content that was not captured.
 LEFT_OUT: Final = "[not recorded]"
-#: What an entry has that begins a call: its number.
+#: What an entry has that begins a call, or ends it: its number.
 BEGIN: Final = ("model_call", "tool_call", "remote_call")
+END: Final = ("reply_of", "result_of")
 
 
 class RecordedRun:
@@ -32,40 +33,32 @@ class RecordedRun:
 
     Args:
         data: The run as it stands in the file.
+
+    Attributes:
+        data: The same.
+        tape: Everything that happened, in order; ``t`` is milliseconds since the run began.
+        message: What the user said, as ADK's Content in JSON.
+        answers: What a run that goes on was answered: ``id``, ``name`` and ``response`` of each.
+        resumed: It goes on after a pause.
+        session_id: The session it ran in.
+        state: Session state when it began; None if that was not captured.
+        spans: Its spans: ``name``, ``start``, ``end`` (milliseconds since it began),
+            ``attributes``.
+        status: How it ended: ``completed``, ``waiting``, ``failed``, ``cancelled``; "" if cut off.
+        ir_hash: `adk_fluent.ir.content_hash` of the pipeline.
     """
 
     def __init__(self, data: Data) -> None:
         self.data: Data = data
-
-    @property
-    def tape(self) -> list[Data]:
-        """Everything that happened, in order; ``t`` is milliseconds since the run began."""
-        return self.data["tape"]
-
-    @property
-    def message(self) -> Data | None:
-        """What the user said, as ADK's Content in JSON."""
-        return self.data.get("message")
-
-    @property
-    def answers(self) -> list[Data]:
-        """What a run that goes on was answered: ``id``, ``name`` and ``response`` of each."""
-        return self.data.get("answers", [])
-
-    @property
-    def resumed(self) -> bool:
-        """Whether it goes on after a pause."""
-        return bool(self.data.get("resumed"))
-
-    @property
-    def session_id(self) -> str:
-        """The session it ran in."""
-        return self.data.get("session_id", "")
-
-    @property
-    def state(self) -> Data | None:
-        """Session state when it began; None if that was not captured."""
-        return self.data.get("state")
+        self.tape: list[Data] = data["tape"]
+        self.message: Data | None = data.get("message")
+        self.answers: list[Data] = data.get("answers", [])
+        self.resumed: bool = bool(data.get("resumed"))
+        self.session_id: str = data.get("session_id", "")
+        self.state: Data | None = data.get("state")
+        self.spans: list[Data] = data.get("spans", [])
+        self.status: str = data.get("status", "")
+        self.ir_hash: str = data.get("pipeline", {}).get("hash", "")
 
     @property
     def states(self) -> Iterator[Data]:
@@ -86,21 +79,6 @@ class RecordedRun:
                 state.update(event.state_delta)
             yield {key: value for key, value in state.items() if value is not None}
 
-    @property
-    def spans(self) -> list[Data]:
-        """Its spans: ``name``, ``start``, ``end`` (milliseconds since it began), ``attributes``."""
-        return self.data.get("spans", [])
-
-    @property
-    def status(self) -> str:
-        """How it ended: ``completed``, ``waiting``, ``failed``, ``cancelled``; "" if cut off."""
-        return self.data.get("status", "")
-
-    @property
-    def ir_hash(self) -> str:
-        """`adk_fluent.ir.content_hash` of the pipeline."""
-        return self.data.get("pipeline", {}).get("hash", "")
-
     @cached_property
     def events(self) -> list[AgentEvent]:
         """Its events; what agents did that a tool ran is on the tape alone."""
@@ -110,9 +88,14 @@ class RecordedRun:
         return [AgentEvent.from_dict(each) for each in ours]
 
     @cached_property
+    def calls(self) -> list[Interaction]:
+        """Its calls, in the order in which they began."""
+        return calls_on(self.tape)
+
+    @property
     def interactions(self) -> list[Interaction]:
-        """Its calls, in the order in which they began, without requests that were never sent."""
-        return list(interactions(self.tape))
+        """Its calls without those that were refused before anything was sent."""
+        return [each for each in self.calls if each.sent]
 
     @property
     def llm_interactions(self) -> list[LLMInteraction]:
@@ -151,18 +134,27 @@ class Interaction:
     Attributes:
         agent_name: The agent that called, or the remote agent that was called.
         branch: ADK's branch, dotted.
+        asked: What was asked: a request, the arguments of a tool, or the ``parts`` of the message
+            to a remote agent and to what task it belongs.
         error: What it raised, ``type`` and ``message``; None if nothing.
         cancelled: It was cancelled before it had answered.
+        sent: It was not refused before it was made, as by a budget.
         latency_ms: Milliseconds until it had answered.
         entry: Where it stands in its run's `RecordedRun.tape`.
+        parts: Where the fragments of its answer stand.
+        end: Where its end stands; None if it never ended.
     """
 
     agent_name: str = ""
     branch: str | None = None
+    asked: Data = field(default_factory=dict[str, Any])
     error: Data | None = None
     cancelled: bool = False
+    sent: bool = True
     latency_ms: float = 0.0
     entry: int = 0
+    parts: tuple[int, ...] = ()
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +163,6 @@ class LLMInteraction(Interaction):
 
     Attributes:
         model: The model that was asked.
-        request: What it was asked: ``contents``, ``config``; identities of calls are numbers.
         chunks: Fragments of a streamed answer, as ADK's LlmResponse in JSON.
         responses: The answer, in the same form.
         usage: Tokens of the call; None when the model did not say.
@@ -179,11 +170,15 @@ class LLMInteraction(Interaction):
     """
 
     model: str = ""
-    request: Data = field(default_factory=dict[str, Any])
     chunks: list[Data] = field(default_factory=list[Data])
     responses: list[Data] = field(default_factory=list[Data])
     usage: Usage | None = None
     first_chunk_ms: float | None = None
+
+    @property
+    def request(self) -> Data:
+        """What it was asked: ``contents``, ``config``; identities of calls are numbers."""
+        return self.asked
 
     @property
     def request_content(self) -> list[Data]:
@@ -203,16 +198,19 @@ class ToolInteraction(Interaction):
     Attributes:
         tool_name: The tool.
         call_id: Identity of the call.
-        args: Its arguments.
         result: What it returned.
         effects: What it did to state and to ADK's EventActions: ``state_delta``, ``escalate``, ...
     """
 
     tool_name: str
     call_id: str | None = None
-    args: Data = field(default_factory=dict[str, Any])
     result: Any = None
     effects: Data = field(default_factory=dict[str, Any])
+
+    @property
+    def args(self) -> Data:
+        """Its arguments."""
+        return self.asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,109 +218,68 @@ class RemoteInteraction(Interaction):
     """A call of a remote agent.
 
     Attributes:
-        asked: What it was asked: the ``parts`` of the message, and to what task it belongs.
         chunks: Fragments of its answer, as ADK's Event in JSON.
         responses: Its answer, in the same form, with what it writes to state.
     """
 
-    asked: Data = field(default_factory=dict[str, Any])
     chunks: list[Data] = field(default_factory=list[Data])
     responses: list[Data] = field(default_factory=list[Data])
 
 
-def call_of(entry: Data, keys: Sequence[str] = BEGIN) -> int | None:
+def number_of(entry: Data, keys: Sequence[str] = BEGIN) -> int | None:
     """The number of the call that an entry begins, or is part of; None if it does not."""
     return next((entry[key] for key in keys if key in entry), None)
 
 
-@dataclass(slots=True, eq=False)
-class Taped:
-    """A call on a tape.
-
-    Attributes:
-        entry: The entry where it begins.
-        start: The index of that entry.
-        asked: What is compared: the request, or the arguments.
-        chunks: The indexes of the fragments of its answer.
-        end: The index of the entry where it ends; None if it never did.
-        used: A run has asked for it.
-    """
-
-    entry: Data
-    start: int
-    asked: Any
-    chunks: list[int] = field(default_factory=list[int])
-    end: int | None = None
-    used: bool = False
-
-    @property
-    def agent(self) -> str:
-        """The agent that makes it."""
-        return self.entry["agent"]
-
-    @property
-    def tool(self) -> str | None:
-        """The tool that is called; None if a model or an agent elsewhere is."""
-        return self.entry.get("tool")
-
-    def __str__(self) -> str:
-        what = "agent" if "remote_call" in self.entry else "model"
-        return f"{self.agent}: " + (f"tool {self.tool}" if self.tool else what)
-
-
-def calls_on(tape: Sequence[Data]) -> list[Taped]:
+def calls_on(tape: Sequence[Data]) -> list[Interaction]:
     """The calls on a tape, in the order in which they began."""
-    known: dict[Any, Taped] = {}
+    begun: dict[int, int] = {}
+    parts: dict[int, list[int]] = {}
+    ends: dict[int, int] = {}
     for index, entry in enumerate(tape):
-        if (number := call_of(entry)) is not None:
-            asked = entry.get("request" if "model_call" in entry else "args", {})
-            known[number] = Taped(entry, index, asked)
-        elif entry.get("chunk_of") in known:
-            known[entry["chunk_of"]].chunks.append(index)
-        elif (of := entry.get("reply_of", entry.get("result_of"))) in known:
-            known[of].end = index
-    return list(known.values())
+        if (number := number_of(entry)) is not None:
+            begun[number], parts[number] = index, []
+        elif entry.get("chunk_of") in begun:
+            parts[entry["chunk_of"]].append(index)
+        elif (of := number_of(entry, END)) in begun:
+            ends[of] = index
+    return [_call(tape, at, parts[each], ends.get(each)) for each, at in begun.items()]
 
 
-def interactions(tape: Sequence[Data]) -> Iterator[Interaction]:
-    """The calls on a tape, in the order in which they began, without requests never sent."""
-    for call in calls_on(tape):
-        entry = call.entry
-        end: Data = {"cancelled": True} if call.end is None else tape[call.end]
-        if end.get("unsent"):
-            continue
-        begun = entry.get("t", 0.0)
-        common: Data = {
-            "agent_name": call.agent,
-            "branch": entry.get("branch"),
-            "error": end.get("error"),
-            "cancelled": bool(end.get("cancelled")),
-            "latency_ms": round(end.get("t", begun) - begun, 3),
-            "entry": call.start,
-        }
-        if call.tool is not None:
-            yield ToolInteraction(
-                tool_name=call.tool,
-                call_id=entry.get("call_id"),
-                args=call.asked,
-                result=end.get("result"),
-                effects=end.get("effects", {}),
-                **common,
-            )
-            continue
-        parts = [tape[index] for index in call.chunks]
-        common["chunks"] = [each["response"] for each in parts]
-        common["responses"] = end.get("responses", [])
-        if "remote_call" in entry:
-            yield RemoteInteraction(asked=call.asked, **common)
-            continue
-        yield LLMInteraction(
-            model=entry.get("model", ""),
-            request=call.asked,
-            usage=_usage(common["responses"]),
-            first_chunk_ms=round(parts[0].get("t", begun) - begun, 3) if parts else None,
+def _call(tape: Sequence[Data], start: int, parts: list[int], stop: int | None) -> Interaction:
+    entry = tape[start]
+    end: Data = {"cancelled": True} if stop is None else tape[stop]
+    begun = entry.get("t", 0.0)
+    common: Data = {
+        "agent_name": entry["agent"],
+        "branch": entry.get("branch"),
+        "asked": entry.get("request" if "model_call" in entry else "args", {}),
+        "error": end.get("error"),
+        "cancelled": bool(end.get("cancelled")),
+        "sent": not end.get("unsent"),
+        "latency_ms": round(end.get("t", begun) - begun, 3),
+        "entry": start,
+        "parts": tuple(parts),
+        "end": stop,
+    }
+    if "tool" in entry:
+        return ToolInteraction(
+            tool_name=entry["tool"],
+            call_id=entry.get("call_id"),
+            result=end.get("result"),
+            effects=end.get("effects", {}),
             **common,
         )
+    common["chunks"] = [tape[index]["response"] for index in parts]
+    common["responses"] = end.get("responses", [])
+    if "remote_call" in entry:
+        return RemoteInteraction(**common)
+    return LLMInteraction(
+        model=entry.get("model", ""),
+        usage=_usage(common["responses"]),
+        first_chunk_ms=round(tape[parts[0]].get("t", begun) - begun, 3) if parts else None,
+        **common,
+    )
 
 
 def called(call: Interaction) -> str:

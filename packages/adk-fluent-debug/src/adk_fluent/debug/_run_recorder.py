@@ -379,7 +379,7 @@ def _model_call(  # noqa: PLR0917  # it is called with what was noted
     branch: str | None,
     model: str,
     stream: bool,
-    kept: _adk.KeptRequest | Data,
+    kept: _adk.Asked | Data,
 ) -> Data:
     made: Data = {"model_call": number, "agent": agent, "branch": branch or None, "model": model}
     return {**made, "stream": stream, "request": _adk.kept_request(kept)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._run import check_pipeline, pipeline_data
+from adk_fluent.debug._run import called, check_pipeline, pipeline_data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redaction
-    from adk_fluent.debug._run import Taped
+    from adk_fluent.debug._run import Interaction
     from adk_fluent.debug._tape import Tape
-    from adk_fluent.ir import Node
 
 Data = dict[str, Any]
 
@@ -49,9 +48,6 @@ class Source(Protocol):
     def is_live(self, tool: str) -> bool:
         """Whether a tool is to run itself."""
         ...
-
-    def check_tools(self, root: Node | None) -> None:
-        """Refuse names of tools that neither the recording nor the pipeline has."""
 
     def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
         """The recorded run that a run which begins now replays, and a fresh tape of it."""
@@ -89,7 +85,6 @@ class RunReplayer(p.Middleware):
             ReplayMismatchError: A call was not recorded so, whatever the pipeline made of that.
         """
         backend = self._backend
-        backend.check_tools(call.root)
         message = self._clean(self._message)
         number, tape = backend.take(message, resumed=call.resumed)
         self._tape = tape
@@ -179,18 +174,20 @@ class RunReplayer(p.Middleware):
                 return await next(call)
         tape = self._taken()
         tape.skip(taped)
-        end = tape.entries[taped.end] if taped.end is not None else {}
+        end = tape.end_of(taped)
         try:
             end = await self._play(taped)
         finally:
-            known, now = taped.entry.get("call_id"), call.call_id
+            known, now = tape.entries[taped.entry].get("call_id"), call.call_id
             calls = {known: now} if known and now else {}
             _adk.apply_effects(call.ctx, end.get("effects", {}), calls)
         return end.get("result")
 
     # --- what is on the tape -------------------------------------------------------------------
 
-    async def _find(self, call: p.ModelCall | p.RemoteCall | p.ToolCall, asked: Any) -> Taped | str:
+    async def _find(
+        self, call: p.ModelCall | p.RemoteCall | p.ToolCall, asked: Any
+    ) -> Interaction | str:
         """The call on the tape that a call is; where there is none, ``"skip"`` or ``"live"``.
 
         Raises:
@@ -198,9 +195,9 @@ class RunReplayer(p.Middleware):
         """
         tape, branch = self._taken(), _adk.branch_of(call.ctx)
         tool = call.name if isinstance(call, p.ToolCall) else None
-        kind = "remote call" if isinstance(call, p.RemoteCall) else "model call"
+        what = "tool" if tool else "remote" if isinstance(call, p.RemoteCall) else "model"
         try:
-            return tape.find(call.agent, branch, self._clean(asked), tool, kind=kind)
+            return tape.find(call.agent, branch, self._clean(asked), f"{what} call", tool)
         except ReplayMismatchError as error:
             if branch and not error.path:  # others go on: they may have cancelled it before
                 await tape.turnstile.stray(_STRAY_SECONDS)
@@ -209,7 +206,7 @@ class RunReplayer(p.Middleware):
 
     async def _play(
         self,
-        taped: Taped,
+        taped: Interaction,
         load: Callable[[Data], Any] | None = None,
         emit: Callable[[Any], Awaitable[None]] | None = None,
     ) -> Data:
@@ -224,14 +221,14 @@ class RunReplayer(p.Middleware):
             Exception: What was raised instead of an answer.
         """
         tape = self._taken()
-        for index in taped.chunks:
+        for index in taped.parts:
             entry = tape.entries[index]
             await _cancelled(tape, taped, entry)
             await tape.turnstile.turn(index)
             if emit is not None and load is not None:
                 await emit(load(entry["response"]))
             tape.turnstile.done(index)
-        end: Data = {"cancelled": True} if taped.end is None else tape.entries[taped.end]
+        end = tape.end_of(taped)
         async with self._ending(taped):
             await _cancelled(tape, taped, end)
         if (error := end.get("error")) is not None:
@@ -239,7 +236,7 @@ class RunReplayer(p.Middleware):
         return end
 
     @asynccontextmanager
-    async def _ending(self, taped: Taped) -> AsyncGenerator[None]:
+    async def _ending(self, taped: Interaction) -> AsyncGenerator[None]:
         """Wait for the turn of an answer, when a block has done what comes before it."""
         turnstile, end = self._taken().turnstile, taped.end
         try:
@@ -280,7 +277,7 @@ class RunReplayer(p.Middleware):
         return redaction.scrub(data, redaction.secrets(data))
 
 
-async def _cancelled(tape: Tape, taped: Taped, entry: Data) -> None:
+async def _cancelled(tape: Tape, taped: Interaction, entry: Data) -> None:
     """Wait to be cancelled, if that is how it was; and go on then, if that is how it was, too.
 
     Raises:
@@ -298,8 +295,9 @@ async def _cancelled(tape: Tape, taped: Taped, entry: Data) -> None:
             raise
         return
     raise ReplayMismatchError(
-        f"replay: {taped}: this call was cancelled in the recording, and now nobody cancels it",
-        agent=taped.agent,
+        f"replay: {called(taped)}: this call was cancelled in the recording,"
+        " and now nobody cancels it",
+        agent=taped.agent_name,
         found="nothing has happened for a long time",
         help="record again, or give more patience= where functions of yours take long",
     )

@@ -8,25 +8,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._diff import Difference, counted, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._run import BEGIN, Taped, call_of, calls_on
+from adk_fluent.debug._run import BEGIN, END, number_of
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adk_fluent.debug._run import RecordedRun
+    from adk_fluent.debug._run import Interaction, RecordedRun
     from adk_fluent.protocol import AgentEvent
 
 Data = dict[str, Any]
 
-Lane = tuple[str, str, str]
+#: What is alike in what one line of control does: the kind, the step, its position, a fragment.
+Lane = tuple[str, str, str, bool]
 
 #: Turns of the event loop after the end of a tape within which what is cancelled hears of it.
 _GRACE: Final = 100
 #: How often its patience a call that was cancelled waits for that.
 _PATIENCES: Final = 10
+#: Kinds of lanes beside that of events, and under which key their entries have the position.
+_TURNS: Final = {"handed": "handed_in", "end": "branch_end", "expired": "expired"}
 _ENDS: Final = frozenset({"end", "expired"})
-_CALLS: Final = (*BEGIN, "chunk_of", "reply_of", "result_of")
+_CALLS: Final = (*BEGIN, "chunk_of", *END)
 
 
 class Turnstile:
@@ -63,7 +66,7 @@ class Turnstile:
             self._lanes.setdefault(lane, deque()).append(index)
             if lane[0] == "handed":
                 handed.setdefault(lane, deque()).append(index)
-            elif lane[0] not in _ENDS and (waiting := handed.get(_handed(lane))):
+            elif lane[0] not in _ENDS and (waiting := handed.get(("handed", *lane[1:]))):
                 waiting.popleft()
         dropped = {i for each in handed.values() for i in each if not self._tape[i].get("made")}
         expired = {(each["node"], each["expired"]) for each in self._tape if "expired" in each}
@@ -88,10 +91,10 @@ class Turnstile:
             if "event" in entry and (branch := entry["event"].get("branch")):
                 last[branch] = index
             elif branch := entry.get("branch"):
-                branches[call_of(entry)] = branch
+                branches[number_of(entry)] = branch
         found: set[int] = set()
         for index, entry in enumerate(self._tape):
-            number = call_of(entry, _CALLS)
+            number = number_of(entry, _CALLS)
             lost = number in branches and last.get(branches[number], -1) < index
             if lost or entry.get("cancelled"):
                 found.add(index)
@@ -107,15 +110,14 @@ class Turnstile:
             lane = _lane_of(self._tape[index])
             if lane is None or lane[0] in _ENDS or index in dropped:
                 continue
-            where = lane[2].rstrip("~")
+            where = lane[2]
             if where.startswith(siblings) and not f"{where}.".startswith(f"{path}."):
                 last = index
         return last
 
     def seen(self, event: AgentEvent) -> None:
         """An event is about to be committed."""
-        kind = "fragment" if event.is_partial else "event"
-        self._take((kind, event.node or event.author, event.path or ""))
+        self._take(("event", event.node or event.author, event.path or "", event.is_partial))
 
     def done(self, *indexes: int) -> None:
         """Something has happened, at these places of the tape."""
@@ -136,30 +138,31 @@ class Turnstile:
             path: Its position.
             partial: It is a fragment.
         """
-        await self._pass(("handed", node, _kinded(path, partial=partial)))
+        await self._pass(("handed", node, path, partial))
 
     async def branch_end(self, node: str, path: str) -> None:
         """Wait for the turn of a branch to end."""
-        await self._pass(("end", node, path))
+        await self._pass(("end", node, path, False))
 
     async def expiry(self, node: str, path: str) -> None:
         """Wait for a timeout to strike; where it did not, for ever."""
-        if not (waiting := self._left(("expired", node, path))):
+        lane = ("expired", node, path, False)
+        if (index := self._next(lane)) is None:
             await asyncio.get_running_loop().create_future()
-        await self.turn(waiting[0])
-        self.done(waiting.popleft())
+        else:
+            await self.turn(index)
+            self._take(lane)
 
     async def turn(self, index: int) -> None:
         """Wait until all has happened that was recorded before something."""
         await self._reach(self._places[index])
 
     async def _pass(self, lane: Lane) -> None:
-        waiting = self._left(lane)
-        if waiting:
-            await self.turn(waiting[0])
-            self.done(waiting.popleft())
-        else:
+        if (index := self._next(lane)) is None:
             await self.stray()
+        else:
+            await self.turn(index)
+            self._take(lane)
 
     async def stray(self, patience: float | None = None) -> None:
         """Hold up what is not on the tape until all is over; it may be cancelled before.
@@ -179,15 +182,15 @@ class Turnstile:
             await asyncio.sleep(self._patience * _PATIENCES)
 
     def _take(self, lane: Lane) -> None:
-        if waiting := self._left(lane):
-            self.done(waiting.popleft())
+        if (index := self._next(lane)) is not None:
+            self.done(index)
 
-    def _left(self, lane: Lane) -> deque[int]:
-        """What is still to come in a lane; what was skipped, or never committed, is not."""
+    def _next(self, lane: Lane) -> int | None:
+        """What is to come next in a lane; what was skipped, or never committed, is not."""
         waiting = self._lanes.get(lane, deque[int]())
         while waiting and self._done[self._places[waiting[0]]]:
             waiting.popleft()
-        return waiting
+        return waiting[0] if waiting else None
 
     async def _reach(self, place: int, patience: float | None = None) -> None:
         if self.open or self._at >= place:
@@ -234,35 +237,21 @@ class Turnstile:
 
 
 def _lane_of(entry: Data) -> Lane | None:
-    """What an entry has in common with others of the same line of control; None for answers."""
-    if "handed_in" in entry:
-        partial = bool(entry.get("partial"))
-        return ("handed", entry["node"], _kinded(entry["handed_in"], partial=partial))
-    if "branch_end" in entry:
-        return ("end", entry["node"], entry["branch_end"])
-    if "expired" in entry:
-        return ("expired", entry["node"], entry["expired"])
+    """The lane of an entry; None for those of calls."""
     if "event" in entry:
         event: Data = entry["event"]
-        kind = "fragment" if event.get("is_partial") else "event"
-        return (kind, event.get("node") or event["author"], event.get("path") or "")
+        who, partial = event.get("node") or event["author"], bool(event.get("is_partial"))
+        return ("event", who, event.get("path") or "", partial)
+    for kind, key in _TURNS.items():
+        if key in entry:
+            return (kind, entry["node"], entry[key], bool(entry.get("partial")))
     return None
-
-
-def _handed(lane: Lane) -> Lane:
-    """The lane in which the events of a lane are handed in."""
-    kind, node, path = lane
-    return ("handed", node, _kinded(path, partial=kind == "fragment"))
-
-
-def _kinded(path: str, *, partial: bool) -> str:
-    return f"{path}~" if partial else path
 
 
 def _named(entry: Data) -> str:
     if "event" in entry:
         return f"the event of {entry['event']['author']!r}"
-    kind = next(key for key in (*_CALLS, "handed_in", "branch_end", "expired") if key in entry)
+    kind = next(key for key in (*_CALLS, *_TURNS.values()) if key in entry)
     who = entry.get("tool") or entry.get("agent") or entry.get("node") or entry[kind]
     return f"{kind} {who!r}"
 
@@ -277,6 +266,8 @@ class Tape:
     Attributes:
         entries: Everything that was recorded, in order.
         turnstile: Keeps the order.
+        calls: The calls that were recorded.
+        used: Where those begin that were asked for.
     """
 
     def __init__(self, run: RecordedRun, patience: float) -> None:
@@ -285,99 +276,88 @@ class Tape:
         self.turnstile: Turnstile = Turnstile(run.tape, patience)
         if run.data.get("unordered"):
             self.turnstile.let_go()
-        self.calls: list[Taped] = calls_on(run.tape)
+        self.calls: list[Interaction] = run.calls
+        self.used: set[int] = set()
 
-    def is_cancelled(self, taped: Taped) -> bool:
-        """Whether a call was cancelled before it was answered."""
-        return taped.end is None or bool(self.entries[taped.end].get("cancelled"))
+    def end_of(self, call: Interaction) -> Data:
+        """The entry where a call ends."""
+        return {"cancelled": True} if call.end is None else self.entries[call.end]
 
     def expects(self, agent: str, asked: Any) -> bool:
         """Whether a request of an agent is one that was recorded, and not made yet."""
         return any(
-            first_difference(each.asked, asked, empty_is_missing=True) is None
+            _changed(each, asked) is None
             for each in self.calls
-            if each.agent == agent and each.tool is None and not each.used
+            if _is_of(each, agent, None) and each.entry not in self.used
         )
 
-    def skip(self, taped: Taped) -> None:
+    def skip(self, call: Interaction) -> None:
         """Take all that was recorded within a tool call for done: its body is not run."""
-        inside = {taped.entry["tool_call"]}
+        inside = {self.entries[call.entry]["tool_call"]}
         for index, entry in enumerate(self.entries):
             if entry.get("within") in inside:
                 inside.add(entry.get("tool_call", -1))
+                self.used.add(index)
                 self.turnstile.done(index)
-        for each in self.calls:
-            each.used = each.used or each.entry.get("within") in inside
 
     def find(
-        self,
-        agent: str,
-        branch: str | None,
-        asked: Any,
-        tool: str | None = None,
-        *,
-        kind: str = "model call",
-    ) -> Taped:
+        self, agent: str, branch: str | None, asked: Any, kind: str, tool: str | None = None
+    ) -> Interaction:
         """The call on the tape that a call of the run is.
 
         Args:
             agent: The agent that calls.
             branch: ADK's branch in which it does.
             asked: The request or the arguments.
+            kind: What errors call it.
             tool: The tool that is called; None if a model or an agent elsewhere is.
-            kind: What errors call it that is no call of a tool.
 
         Raises:
             ReplayMismatchError: There is none.
         """
-        alike = [each for each in self.calls if each.agent == agent and each.tool == tool]
-        here = [each for each in alike if each.entry.get("branch") == branch]
-        nearest: tuple[Taped, Difference] | None = None
-        for each in (*here, *(each for each in alike if each not in here)):
-            if each.used:
+        who = f"tool {tool!r}, called by agent {agent!r}" if tool else f"agent {agent!r}"
+        alike = [each for each in self.calls if _is_of(each, agent, tool)]
+        nearest: tuple[int, Difference] | None = None
+        for each in sorted(alike, key=lambda each: each.branch != branch):
+            if each.entry in self.used:
                 continue
-            difference = first_difference(each.asked, asked, empty_is_missing=True)
+            difference = _changed(each, asked)
             if difference is None:
-                each.used = True
+                self.used.add(each.entry)
                 if each.end is None and self._is_cut_off:
-                    what = f"tool {tool!r}, called by agent" if tool else "agent"
                     raise ReplayMismatchError(
-                        f"replay: {what} {agent!r} was at work where the recording ends",
+                        f"replay: {who} was at work where the recording ends",
                         agent=agent,
                         found="the run was cut off before this call was answered",
                         help="replay with on_mismatch='live' to go on from here",
                     )
-                self.turnstile.done(each.start)
+                self.turnstile.done(each.entry)
                 return each
-            if nearest is None and each in here:
-                nearest = (each, difference)
-        raise _mismatch(agent, alike, nearest, tool, kind)
-
-
-def _mismatch(
-    agent: str,
-    alike: Sequence[Taped],
-    nearest: tuple[Taped, Difference] | None,
-    tool: str | None,
-    kind: str,
-) -> ReplayMismatchError:
-    what = f"tool {tool!r}, called by agent {agent!r}" if tool else f"agent {agent!r}"
-    if nearest is None:
-        count = f"{counted(len(alike), 'such call')}, all used already" if alike else "no such call"
-        which = f"{'tool call' if tool else kind} #{len(alike) + 1}"
-        return ReplayMismatchError(
-            f"replay: {what} makes {which}, which was not recorded",
+            if nearest is None and each.branch == branch:
+                nearest = (alike.index(each) + 1, difference)
+        if nearest is None:
+            count = f"{counted(len(alike), 'such call')}, all used already"
+            raise ReplayMismatchError(
+                f"replay: {who} makes {kind} #{len(alike) + 1}, which was not recorded",
+                agent=agent,
+                found=f"the recording has {count if alike else 'no such call'}",
+            )
+        number, (path, recorded, now) = nearest
+        kind, part = ("call", "arguments differ") if tool else (kind, "request differs")
+        raise ReplayMismatchError(
+            f"replay: {who}, {kind} #{number}: the {part} from the recording"
+            f" at {path or 'the top'}",
             agent=agent,
-            found=f"the recording has {count}",
+            path=path,
+            recorded=recorded,
+            now=now,
+            found=f"recorded: {shown(recorded)}\n         now:      {shown(now)}",
         )
-    taped, (path, recorded, now) = nearest
-    kind, part = ("call", "arguments differ") if tool else (kind, "request differs")
-    return ReplayMismatchError(
-        f"replay: {what}, {kind} #{alike.index(taped) + 1}: the {part} from the recording"
-        f" at {path or 'the top'}",
-        agent=agent,
-        path=path,
-        recorded=recorded,
-        now=now,
-        found=f"recorded: {shown(recorded)}\n         now:      {shown(now)}",
-    )
+
+
+def _is_of(call: Interaction, agent: str, tool: str | None) -> bool:
+    return call.agent_name == agent and getattr(call, "tool_name", None) == tool
+
+
+def _changed(call: Interaction, asked: Any) -> Difference | None:
+    return first_difference(call.asked, asked, empty_is_missing=True)
