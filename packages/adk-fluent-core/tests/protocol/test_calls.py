@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +27,23 @@ async def test_a_changed_copy_shares_the_sink_so_an_outer_middleware_knows() -> 
     assert outer.emitted
     assert (outer.request, inner.request) == ("request", "other")
     assert not ModelCall("next").emitted
+
+
+async def test_a_copy_that_is_heard_by_somebody_is_the_same_call() -> None:
+    heard: list[Any] = []
+
+    async def hear(response: Any) -> None:
+        heard.append(response)
+
+    names = [each.name for each in fields(ModelCall)]
+    given: dict[str, Any] = {name: at for at, name in enumerate(names, 1) if name != "sink"}
+    outer = ModelCall(**given, sink=Sink(emitted=True))
+    inner = outer.heard_by(hear)
+    assert [getattr(inner, name) for name in names[:-1]] == list(range(1, len(names)))
+    assert names[-1] == "sink"
+    assert inner.emitted
+    await inner.emit("partial")
+    assert heard == ["partial"]
 
 
 def test_a_reply_tells_its_last_response_and_its_tokens() -> None:

@@ -65,6 +65,21 @@ class ModelCall:
         """Whether a fragment was sent on; a call must not be started again after that."""
         return self.sink.emitted
 
+    def heard_by(self, forward: Callable[[Any], Awaitable[None]]) -> ModelCall:
+        """A copy of the call, to pass on, whose fragments go to `forward`; `emit` sends them on."""
+        return ModelCall(
+            self.request,
+            self.ctx,
+            self.model,
+            self.agent,
+            self.node,
+            self.stream,
+            self.iteration,
+            self.run,
+            self.path,
+            Sink(forward, self.sink.emitted),
+        )
+
     async def emit(self, response: Any) -> None:
         """Send a fragment (an LlmResponse with ``partial=True``) on to the user."""
         self.sink.emitted = True
