@@ -113,7 +113,8 @@ class CostAttributionMiddleware(requests.OfRequests):
         if spent is None:
             return
         usage, estimated, served, tier = spent
-        call, model, now = watched.call, watched.model, self._clock.now()
+        call, model = watched.call, watched.model
+        now = int(self._clock.now() * 1000) / 1000  # as it is written
         served = served or model
         alike = (call.model.__class__, watched.asked, model, served, tier, now // _DAY)
         provider, price, source = self._known.get(alike) or self._learn(alike)

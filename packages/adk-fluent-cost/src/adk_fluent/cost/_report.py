@@ -9,13 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import compress
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
 
 from adk_fluent.cost._errors import PriceError, must_be
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
-from adk_fluent.cost._prices._rates import number
+from adk_fluent.cost._prices._rates import is_plain, number
 from adk_fluent.cost._requests import Spent, quoted
 from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
 
@@ -38,7 +37,7 @@ class CostRecord(NamedTuple):
         branch: ADK's branch, dotted.
         usage: The tokens.
         cost: The price; `Unknown` with the reason where nobody knows it.
-        at: Seconds since 1970.
+        at: Seconds since 1970; in JSON, to the millisecond.
     """
 
     agent: str
@@ -82,7 +81,6 @@ class CostRecord(NamedTuple):
 #: The fields in which many records are alike; they are the first ones.
 _ALIKE: Final = CostRecord._fields[: CostRecord._fields.index("usage")]
 _TOKENS: Final = tuple(each.name for each in fields(Usage))
-_WRITTEN: Final = tuple(f'"{name}":%d' for name in _TOKENS)
 _tokens: Final = attrgetter(*_TOKENS)
 
 
@@ -94,13 +92,16 @@ def text_of(records: Iterable[CostRecord]) -> str:
 def _text(record: CostRecord) -> str:
     """A record as JSON: written here, since that takes a fraction of the time."""
     *alike, usage, cost, at = record
-    counts: tuple[int, ...] = _tokens(usage)
-    tokens = ",".join(compress(_WRITTEN, counts)) % tuple(filter(None, counts))
+    if usage.prompt and usage.output and is_plain(usage) and not (usage.tool or usage.cached_audio):
+        tokens = f'"prompt":{usage.prompt},"output":{usage.output}'
+    else:
+        rows = zip(_TOKENS, _tokens(usage), strict=True)
+        tokens = ",".join([f'"{name}":{n}' for name, n in rows if n])
     if isinstance(cost, Unknown):
         costs = f'"unknown":{json.dumps(cost.reason)}'
     else:
         costs = f'"usd":"{cost.usd}"'
-    when = f'"at":{at},' if at else ""
+    when = f'"at":{at:.3f},' if at else ""
     return f'{_begun(*alike)},{when}"usage":{{{tokens}}},{costs}}}'
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import copy
 from contextvars import ContextVar
-from dataclasses import fields, replace
-from operator import attrgetter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.ir import Ref
-from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Sink, Usage, estimate_tokens
+from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Usage, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from adk_fluent.cost._prices._books import PriceBooks, Quote
     from adk_fluent.protocol import Money, NextModel, PriceBook, RunCall
 
-_unheard: Final = attrgetter(*(each.name for each in fields(ModelCall) if each.name != "sink"))
 #: Marks an answer that a budget has given in the model's place: nobody was asked.
 STOPPED: Final = "adk_fluent_stopped"
 _BY_TRAFFIC: Final = {
@@ -118,7 +116,7 @@ class Watched:
         """
         call = self.call
         if call.sink.forward is not None:  # kept nowhere here: no cycle for the collector
-            call = ModelCall(*_unheard(call), sink=Sink(self._forward, call.sink.emitted))
+            call = call.heard_by(self._forward)
         token = AROUND.set((*self._outside, self))
         try:
             reply = await next(call)

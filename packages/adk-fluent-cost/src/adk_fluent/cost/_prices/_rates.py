@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.cost._errors import PriceError, must_be
@@ -58,7 +57,7 @@ class Rates:
 
     def price(self, usage: Usage) -> Decimal:
         """Return what so many tokens cost, in USD."""
-        if not any(_special(usage)):
+        if is_plain(usage):
             asked = usage.prompt + usage.tool
             return (self.input * asked + self.output * usage.output) / _MILLION
         cached = self.input if self.cached is None else self.cached
@@ -88,9 +87,14 @@ class Rates:
         return total / _MILLION
 
 
+def is_plain(usage: Usage) -> bool:
+    """Return whether no tokens have a price of their own, as those from a cache have."""
+    asked = usage.cached or usage.audio or usage.cache_write
+    return not (asked or usage.thoughts or usage.audio_output or usage.image_output)
+
+
 #: The kinds of tokens that a row of prices may have.
 KINDS: Final = tuple(each.name for each in fields(Rates))
-_special: Final = attrgetter(*KINDS[2:])  # of a Usage: those that are seldom there
 
 
 @dataclass(frozen=True, slots=True)
