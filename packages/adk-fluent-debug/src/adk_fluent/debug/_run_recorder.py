@@ -9,60 +9,20 @@ from dataclasses import fields, replace
 from itertools import chain
 from operator import attrgetter
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
+from adk_fluent.debug._keeper import Note, RunNotes
 from adk_fluent.debug._redaction import bare_entry
-from adk_fluent.debug._run import pipeline_data
 from adk_fluent.extend import is_journal_key, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from adk_fluent.debug._spans_adk import Spans
-    from adk_fluent.ir import Node
+    from adk_fluent.debug._keeper import Keeper
 
 Data = dict[str, Any]
-
-
-class Note(NamedTuple):
-    """Something that happened.
-
-    Attributes:
-        at: When (`time.perf_counter`).
-        within: The tool call it is part of, with the recorder that has it.
-        make: Makes an entry of a tape of the rest.
-        what: What it is made of, which nobody changes.
-    """
-
-    at: float
-    within: tuple[Keeper, int] | None
-    make: Callable[..., Data]
-    what: tuple[Any, ...]
-
-
-class Keeper(Protocol):
-    """Keeps the runs that are recorded, as `Recorder` does."""
-
-    capture_content: bool
-    capture_state: bool
-    spans: bool
-
-    @property
-    def streams(self) -> bool:
-        """Whether what happens is written while it happens."""
-        ...
-
-    def went_on(self, run: RunRecorder, entry: Data | None = None) -> None:
-        """Write to the stream what a run has done, or else what is known of it."""
-
-    def begun(self, run: RunRecorder) -> None:
-        """Take in a run that has begun."""
-
-    def knows(self, session_id: str) -> bool:
-        """Whether it has recorded an earlier run of a session."""
-        ...
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
@@ -93,61 +53,44 @@ def is_within(recorder: Keeper) -> bool:
     return within is not None and within[0] is recorder
 
 
-class RunRecorder(p.Middleware):
+class RunRecorder(RunNotes, p.Middleware):
     """Records one run.
 
     Args:
-        recorder: The `Recorder` whose run it is.
-
-    Attributes:
-        tape: What happened, in order, some of it not yet data.
-        status: How the run ended.
-        session_id: The session it runs in.
-        spans: Its spans; None if they are not recorded.
-        number: Which of the recorder's runs it is; None until it has begun.
+        keeper: The `Recorder` whose run it is.
     """
 
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, recorder: Keeper) -> None:
-        self.tape: list[Note] = []
-        self.status: str = ""
-        self.session_id: str = ""
-        self.number: int | None = None
-        self._recorder = recorder
-        self._streams = recorder.streams
-        self._captures = recorder.capture_content
+    def __init__(self, keeper: Keeper) -> None:
+        super().__init__(keeper)
+        self._streams = keeper.streams
+        self._captures = keeper.capture_content
         self._known: dict[Any, Any] = {}
-        self.spans: Spans | None = None
-        self._began = 0.0
         self._count = 0
-        self._message: Data | None = None
-        self._head: Data | None = None
-        self._root: Node | None = None
-        self._error: Data | None = None
 
     # --- the run -------------------------------------------------------------------------------
 
     def begin_run(self, call: p.RunCall, /) -> None:
         """Note what begins."""
-        self._root = call.root
+        self.root = call.root
         if self._captures:
-            self._message = _adk.dump_content(call.said)
+            self.message = _adk.dump_content(call.said)
         self._begin(call.ctx, resumed=call.resumed)
 
     def end_run(self, status: str, error: BaseException | None, /) -> None:
         """Note how the run ends."""
         self.status = status
         if error is not None and status in ("failed", "cancelled"):
-            self._error = _adk.dump_error(error)
-        self._recorder.went_on(self)
+            self.error = _adk.dump_error(error)
+        self.keeper.went_on(self)
 
     async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
         """Keep an event; those who are given the same one may change it later."""
         if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
             return
-        if self._head is None:
+        if self.head is None:
             self._begin(ctx)
         self._add(_event, _keep_event(event))
 
@@ -164,33 +107,32 @@ class RunRecorder(p.Middleware):
         self._add(_as_it_is, {"expired": path, "node": node})
 
     def _begin(self, ctx: Any, *, resumed: bool = False) -> None:
-        self._began = perf_counter()
+        self.began = perf_counter()
         session = ctx.session
-        self.session_id = session.id
-        self._head = {"session_id": session.id, "app_name": session.app_name}
+        self.head = {"session_id": session.id, "app_name": session.app_name}
         if resumed:
-            self._head["resumed"] = True
-            self._head["answers"] = _adk.answers_in(session)
-        if self._captures and not self._recorder.knows(session.id):
-            self._head["history"] = _adk.dump_history(session, ctx.invocation_id)
-        if self._recorder.capture_state:
-            self._head["state"] = _state(session.state)
-        if self._recorder.spans:
+            self.head["resumed"] = True
+            self.head["answers"] = _adk.answers_in(session)
+        if self._captures and not self.keeper.knows(session.id):
+            self.head["history"] = _adk.dump_history(session, ctx.invocation_id)
+        if self.keeper.capture_state:
+            self.head["state"] = _state(session.state)
+        if self.keeper.spans:
             from adk_fluent.debug._spans_adk import Spans  # noqa: PLC0415  # ADK, when it is used
 
             self.spans = Spans(self._ended_span)
-        self._recorder.begun(self)
+        self.keeper.begun(self)
 
     def _ended_span(self) -> None:
         if self.status:  # what ADK has around the run ends after it
-            self._recorder.went_on(self)
+            self.keeper.went_on(self)
 
     def _add(self, make: Callable[..., Data], *what: Any) -> None:
         if not self._captures:  # so that nothing of what was said is held
             make, what = _as_it_is, (bare_entry(make(*what)),)
         self.tape.append(Note(perf_counter(), _WITHIN.get(), make, what))
         if self._streams:
-            self._recorder.went_on(self, self._entry(self.tape[-1]))
+            self.keeper.went_on(self, self.entry(self.tape[-1]))
 
     def _number(self) -> int:
         self._count += 1
@@ -274,7 +216,7 @@ class RunRecorder(p.Middleware):
         before = _adk.dump_actions(call.ctx.actions)
         asked = {"tool": call.name, "call_id": call.call_id, "args": json_safe(call.args)}
         self._add(_as_it_is, {"tool_call": number, **_place(call), **asked})
-        token = _WITHIN.set((self._recorder, number))
+        token = _WITHIN.set((self.keeper, number))
         with self._ending({"result_of": number}) as end:
             try:
                 result = await next(call)
@@ -298,33 +240,6 @@ class RunRecorder(p.Middleware):
             raise
         finally:
             self._add(_as_it_is, end)
-
-    # --- as data -------------------------------------------------------------------------------
-
-    def data(self) -> Data:
-        """The run as it stands in a file, nothing taken out yet."""
-        return {**self.known(), "tape": [*map(self._entry, self.tape)]}
-
-    def _entry(self, note: Note) -> Data:
-        """What happened as an entry of a tape, the time first."""
-        entry = note.make(*note.what)
-        made: Data = {"t": round((note.at - self._began) * 1000, 3)}
-        made |= {key: each for key, each in entry.items() if each is not None or key == "result"}
-        if note.within is not None and note.within[0] is self._recorder:
-            made["within"] = note.within[1]
-        return made
-
-    def known(self) -> Data:
-        """What is known of the run beside what has happened in it, which is left out."""
-        made: Data = {"message": self._message, **(self._head or {}), "status": self.status}
-        if self._error is not None:
-            made["error"] = self._error
-        if self._root is not None:
-            made["pipeline"] = pipeline_data(self._root)
-        if self.spans:
-            made["spans"] = self.spans.data()
-        made["tape"] = []
-        return made
 
 
 class SpanRecorder(RunRecorder):
