@@ -9,11 +9,12 @@ from typing import Any, cast
 import click
 
 from adk_fluent.cli import FINDINGS, OK, load, note
-from adk_fluent.debug._diff import counted, diff_events
+from adk_fluent.debug._diff import diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._replaying import replay as replay_recording
+from adk_fluent.debug._run import counted
 from adk_fluent.debug._show import data_of, json_of, text_of
 
 _FILE = click.Path(path_type=Path)

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent.debug._redaction import REDACTED
+from adk_fluent.debug._run import counted
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import asked_key
@@ -75,11 +76,6 @@ def shown(value: Any) -> str:
         return _ABSENT
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things, in words: ``1 run``, ``2 runs``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class Missing:

@@ -8,25 +8,23 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug import _file
-from adk_fluent.debug._diff import counted
 from adk_fluent.debug._errors import log_warning
-from adk_fluent.debug._run import RecordedRun
+from adk_fluent.debug._run import Recorded, RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
-    from adk_fluent.debug._run import LLMInteraction, RemoteInteraction, ToolInteraction
     from adk_fluent.protocol import AgentEvent
 
 Data = dict[str, Any]
 
 
-class Recording:
+class Recording(Recorded):
     """What a `Recorder` has recorded: one or more runs, with everything that a replay needs.
 
     Attributes:
@@ -35,87 +33,6 @@ class Recording:
         path: The file it was loaded from or saved to; None if there is none.
         edited: Its file was changed by hand after it was written.
     """
-
-    def __init__(self, runs: Sequence[RecordedRun], metadata: Mapping[str, Any]) -> None:
-        self.runs: list[RecordedRun] = list(runs)
-        self.metadata: Data = dict(metadata)
-        self.path: Path | None = None
-        self.edited: bool = False
-
-    def __repr__(self) -> str:
-        runs = counted(len(self.runs), "run")
-        calls = counted(len(self.llm_interactions), "model call")
-        tools = counted(len(self.tool_interactions), "tool call")
-        remote = len(self.remote_interactions)
-        also = f", {counted(remote, 'call')} of remote agents" if remote else ""
-        return f"<Recording: {runs}, {calls}, {tools}{also}>"
-
-    # --- look ----------------------------------------------------------------------------------
-
-    @property
-    def pipeline_ir_hash(self) -> str:
-        """`adk_fluent.ir.content_hash` of the first run's pipeline; "" when there is no run."""
-        return self.runs[0].ir_hash if self.runs else ""
-
-    @property
-    def events(self) -> list[AgentEvent]:
-        """The events of all runs, in order."""
-        return [event for run in self.runs for event in run.events]
-
-    @property
-    def llm_interactions(self) -> list[LLMInteraction]:
-        """The model calls of all runs."""
-        return [each for run in self.runs for each in run.llm_interactions]
-
-    @property
-    def tool_interactions(self) -> list[ToolInteraction]:
-        """The tool calls of all runs."""
-        return [each for run in self.runs for each in run.tool_interactions]
-
-    @property
-    def remote_interactions(self) -> list[RemoteInteraction]:
-        """The calls of remote agents of all runs."""
-        return [each for run in self.runs for each in run.remote_interactions]
-
-    def get_llm_interactions(self) -> list[LLMInteraction]:
-        """The same as `llm_interactions`."""
-        return self.llm_interactions
-
-    def get_tool_interactions(self) -> list[ToolInteraction]:
-        """The same as `tool_interactions`."""
-        return self.tool_interactions
-
-    @property
-    def captures_content(self) -> bool:
-        """Whether prompts, answers, arguments and results were recorded."""
-        return self.metadata.get("capture_content", True)
-
-    @property
-    def state_snapshots(self) -> list[Data]:
-        """Session state after each event, as `state_at` gives it.
-
-        Raises:
-            UsageError: State was not captured.
-        """
-        return [state for run in self.runs for state in run.states]
-
-    def state_at(self, index: int) -> Data:
-        """Session state after an event.
-
-        Args:
-            index: Which of `events`; negative numbers count from the end.
-
-        Raises:
-            UsageError: State was not captured, or there is no such event.
-        """
-        states = self.state_snapshots
-        if not -len(states) <= index < len(states):
-            raise UsageError(
-                f"the recording has no event {index}",
-                found=f"it has {counted(len(states), 'event')}",
-                help="an index of recording.events",
-            )
-        return states[index]
 
     def diff(self, events: Sequence[AgentEvent]) -> EventDiff:
         """What differs between the events recorded and those of another run."""

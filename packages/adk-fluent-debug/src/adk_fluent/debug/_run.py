@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._errors import PipelineMismatchError
 from adk_fluent.errors import UsageError
@@ -13,7 +13,7 @@ from adk_fluent.ir import content_hash, walk
 from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from adk_fluent.ir import Node
@@ -26,6 +26,11 @@ LEFT_OUT: Final = "[not recorded]"
 #: What an entry has that begins a call, or ends it: its number.
 BEGIN: Final = ("model_call", "tool_call", "remote_call")
 END: Final = ("reply_of", "result_of")
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things, in words: ``1 run``, ``2 runs``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class RecordedRun:
@@ -113,18 +118,87 @@ class RecordedRun:
         return [each for each in self.interactions if isinstance(each, RemoteInteraction)]
 
 
-class Recorded(Protocol):
-    """A recording, as far as what shows one needs it; see `Recording`."""
+class Recorded:
+    """What was recorded, to be looked at; see `Recording`."""
 
-    runs: list[RecordedRun]
-    metadata: Data
-    path: Path | None
-    edited: bool
+    def __init__(self, runs: Sequence[RecordedRun], metadata: Mapping[str, Any]) -> None:
+        self.runs: list[RecordedRun] = list(runs)
+        self.metadata: Data = dict(metadata)
+        self.path: Path | None = None
+        self.edited: bool = False
+
+    def __repr__(self) -> str:
+        runs = counted(len(self.runs), "run")
+        calls = counted(len(self.llm_interactions), "model call")
+        tools = counted(len(self.tool_interactions), "tool call")
+        remote = len(self.remote_interactions)
+        also = f", {counted(remote, 'call')} of remote agents" if remote else ""
+        return f"<Recording: {runs}, {calls}, {tools}{also}>"
+
+    @property
+    def pipeline_ir_hash(self) -> str:
+        """`adk_fluent.ir.content_hash` of the first run's pipeline; "" when there is no run."""
+        return self.runs[0].ir_hash if self.runs else ""
 
     @property
     def events(self) -> list[AgentEvent]:
         """The events of all runs, in order."""
-        ...
+        return [event for run in self.runs for event in run.events]
+
+    @property
+    def llm_interactions(self) -> list[LLMInteraction]:
+        """The model calls of all runs."""
+        return [each for run in self.runs for each in run.llm_interactions]
+
+    @property
+    def tool_interactions(self) -> list[ToolInteraction]:
+        """The tool calls of all runs."""
+        return [each for run in self.runs for each in run.tool_interactions]
+
+    @property
+    def remote_interactions(self) -> list[RemoteInteraction]:
+        """The calls of remote agents of all runs."""
+        return [each for run in self.runs for each in run.remote_interactions]
+
+    def get_llm_interactions(self) -> list[LLMInteraction]:
+        """The same as `llm_interactions`."""
+        return self.llm_interactions
+
+    def get_tool_interactions(self) -> list[ToolInteraction]:
+        """The same as `tool_interactions`."""
+        return self.tool_interactions
+
+    @property
+    def captures_content(self) -> bool:
+        """Whether prompts, answers, arguments and results were recorded."""
+        return self.metadata.get("capture_content", True)
+
+    @property
+    def state_snapshots(self) -> list[Data]:
+        """Session state after each event, as `state_at` gives it.
+
+        Raises:
+            UsageError: State was not captured.
+        """
+        return [state for run in self.runs for state in run.states]
+
+    def state_at(self, index: int) -> Data:
+        """Session state after an event.
+
+        Args:
+            index: Which of `events`; negative numbers count from the end.
+
+        Raises:
+            UsageError: State was not captured, or there is no such event.
+        """
+        states = self.state_snapshots
+        if not -len(states) <= index < len(states):
+            raise UsageError(
+                f"the recording has no event {index}",
+                found=f"it has {counted(len(states), 'event')}",
+                help="an index of recording.events",
+            )
+        return states[index]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

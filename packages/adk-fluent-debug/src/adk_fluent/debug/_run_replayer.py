@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
@@ -18,8 +18,7 @@ from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
-    from adk_fluent.debug._recording import Recording
-    from adk_fluent.debug._redaction import Redaction
+    from adk_fluent.debug._replays import Replays
     from adk_fluent.debug._run import Interaction
     from adk_fluent.debug._tape import Tape
 
@@ -33,30 +32,6 @@ _LIVE: Final[ContextVar[RunReplayer | None]] = ContextVar("adk_fluent_debug_live
 _STRAY_SECONDS: Final = 1.0
 
 
-class Source(Protocol):
-    """Has what is replayed, as `ReplayerBackend` does."""
-
-    recording: Recording
-    redaction: Redaction
-    missed: int
-
-    @property
-    def on_mismatch(self) -> str:
-        """What a call is answered that was not recorded so."""
-        ...
-
-    def is_live(self, tool: str) -> bool:
-        """Whether a tool is to run itself."""
-        ...
-
-    def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
-        """The recorded run that a run which begins now replays, and a fresh tape of it."""
-        ...
-
-    def note(self, number: int, tape: Tape) -> None:
-        """Take in what a run has used, when it is over."""
-
-
 class RunReplayer(p.Middleware):
     """Replays one run.
 
@@ -67,7 +42,7 @@ class RunReplayer(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, backend: Source) -> None:
+    def __init__(self, backend: Replays) -> None:
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None

@@ -7,8 +7,8 @@ from bisect import bisect_left
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from adk_fluent.debug._diff import counted, lane_name, lane_of
-from adk_fluent.debug._run import LEFT_OUT, Interaction, LLMInteraction, ToolInteraction
+from adk_fluent.debug._diff import lane_name, lane_of
+from adk_fluent.debug._run import LEFT_OUT, Interaction, LLMInteraction, ToolInteraction, counted
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._diff import Difference, counted, first_difference, shown
+from adk_fluent.debug._diff import Difference, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._run import BEGIN, END, number_of
+from adk_fluent.debug._run import BEGIN, END, counted, number_of
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
