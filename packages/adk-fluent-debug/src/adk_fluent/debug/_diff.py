@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent.debug._redaction import REDACTED
-from adk_fluent.debug._run import counted
+from adk_fluent.debug._run import Data, counted
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import asked_key
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adk_fluent.protocol import AgentEvent
-
-Data = dict[str, Any]
 
 _SHOWN: Final = 200  # characters of a value in a message
 _ABSENT: Final = "nothing"

@@ -26,10 +26,9 @@ FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
 _HEAD: Final = 1000  # bytes in which the format stands
 
-#: A type; a list of one shape; a tuple of one, for a list of as many; or the shapes of what may
-#: stand under some keys. It must stand there if the key ends with an exclamation mark, and may be
-#: null if it ends with a question mark.
-Shape = type | list[Any] | tuple[Any, ...] | dict[str, Any]
+#: A type; a list of one shape; or the shapes of what may stand under some keys. It must stand there
+#: if the key ends with an exclamation mark, and may be null if it ends with a question mark.
+Shape = type | list[Any] | dict[str, Any]
 
 
 class Time(float):
@@ -102,7 +101,7 @@ _FILE: Final[Shape] = {
             "answers": [dict],
             "message?": _CONTENT,
             "error": _ERROR,
-            "pipeline": {"hash": str, "nodes": [(str, str, str)]},
+            "pipeline": {"hash": str, "nodes": [{"name!": str, "kind!": str, "hash!": str}]},
             "spans": [{"start": Time, "end": Time}],
         }
     ],
@@ -121,9 +120,8 @@ def _schema(shape: Shape) -> Any:
                 core.nullable_schema(made) if key.endswith("?") else made, required=key[-1] == "!"
             )
         return core.typed_dict_schema(fields, extra_behavior="ignore")
-    if isinstance(shape, list | tuple):
-        count = len(shape) if isinstance(shape, tuple) else None
-        return core.list_schema(_schema(shape[0]), min_length=count, max_length=count, strict=True)
+    if isinstance(shape, list):
+        return core.list_schema(_schema(shape[0]), strict=True)
     if shape is Time:
         return core.float_schema(ge=-_MOST, le=_MOST, allow_inf_nan=False, strict=True)
     if shape in {int, bool}:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction, without_content
-from adk_fluent.debug._run import RecordedRun, pipeline_data
+from adk_fluent.debug._run import Data, RecordedRun, pipeline_data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from adk_fluent.debug._file import Stream
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
-
-Data = dict[str, Any]
 
 _PACKAGES: Final = ("adk-fluent-core", "adk-fluent-debug", "google-adk", "google-genai")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import keyword
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from adk_fluent.debug import _file
 from adk_fluent.debug._errors import log_warning
-from adk_fluent.debug._run import Recorded, RecordedRun
+from adk_fluent.debug._run import Data, Recorded, RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.debug._diff import EventDiff
     from adk_fluent.protocol import AgentEvent
-
-Data = dict[str, Any]
 
 
 class Recording(Recorded):

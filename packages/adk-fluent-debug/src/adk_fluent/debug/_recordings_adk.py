@@ -13,14 +13,12 @@ from pydantic import ValidationError
 from adk_fluent.debug._adk import dump_model, dump_request
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._file import FORMAT, VERSION, check, data_file, write
-from adk_fluent.debug._run import counted
+from adk_fluent.debug._run import Data, counted
 from adk_fluent.extend import LOG, to_yaml_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-Data = dict[str, Any]
 
 #: ADK 1.x has room for one answer to a request.
 _HAS_MANY: Final = "llm_responses" in schema.LlmRecording.model_fields

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from adk_fluent.debug._errors import UnusedInteractionsError, log_warning
-from adk_fluent.debug._run import called, counted
+from adk_fluent.debug._run import Data, called, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from adk_fluent.debug._run import Interaction
     from adk_fluent.debug._tape import Tape
 
-Data = dict[str, Any]
 OnMismatch = Literal["error", "skip", "live", "live_then_record"]
 ToolMode = Literal["replay", "live"]
 

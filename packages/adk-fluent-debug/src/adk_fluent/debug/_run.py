@@ -374,7 +374,10 @@ def _usage(responses: list[Data]) -> Usage | None:
 
 def pipeline_data(root: Node) -> Data:
     """What a pipeline is told by: its hash, and the name, kind and hash of each node."""
-    nodes = [[each.name, type(each).__name__, content_hash(each)[:16]] for each in walk(root)]
+    nodes = [
+        {"name": each.name, "kind": type(each).__name__, "hash": content_hash(each)[:16]}
+        for each in walk(root)
+    ]
     return {"hash": content_hash(root), "nodes": nodes}
 
 
@@ -388,20 +391,17 @@ def check_pipeline(recorded: Data | None, now: Data) -> None:
     Raises:
         PipelineMismatchError: They are not the same.
     """
-    if not recorded or recorded.get("hash") == now["hash"]:
-        return
-    was: list[list[str]] = recorded.get("nodes", [])
-    has: list[list[str]] = now["nodes"]
-    raise PipelineMismatchError(
-        "this recording is of another pipeline than the one that is run",
-        found=_changed(was, has),
-        help="record again, or replay with on_mismatch='live'",
-    )
+    if recorded and recorded.get("hash") != now["hash"]:
+        raise PipelineMismatchError(
+            "this recording is of another pipeline than the one that is run",
+            found=_changed(recorded.get("nodes", []), now["nodes"]),
+            help="record again, or replay with on_mismatch='live'",
+        )
 
 
-def _changed(was: list[list[str]], has: list[list[str]]) -> str:
+def _changed(was: list[Data], has: list[Data]) -> str:
     """Which node has changed; of those nested in each other, the innermost."""
-    before, after = ({name: rest for name, *rest in nodes} for nodes in (was, has))
+    before, after = ({each["name"]: each for each in nodes} for nodes in (was, has))
     parts = [f"{name!r} is gone" for name in before if name not in after]
     parts += [f"{name!r} is new" for name in after if name not in before]
     if parts:
@@ -410,5 +410,5 @@ def _changed(was: list[list[str]], has: list[list[str]]) -> str:
     if not changed:
         return "the same nodes in another order"
     name = changed[-1]
-    old, new = before[name][0], after[name][0]
+    old, new = before[name]["kind"], after[name]["kind"]
     return f"{new} {name!r} has changed{'' if old == new else f' from {old}'}"

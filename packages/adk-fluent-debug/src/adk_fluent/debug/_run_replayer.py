@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._run import called, check_pipeline, pipeline_data
+from adk_fluent.debug._run import Data, called, check_pipeline, pipeline_data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from adk_fluent.debug._replays import Replays
     from adk_fluent.debug._run import Interaction
     from adk_fluent.debug._tape import Tape
-
-Data = dict[str, Any]
 
 #: What replays the model call that the code that runs is part of; a request in it is live.
 _LIVE: Final[ContextVar[RunReplayer | None]] = ContextVar("adk_fluent_debug_live", default=None)

@@ -8,15 +8,20 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.debug._diff import lane_name, lane_of
-from adk_fluent.debug._run import LEFT_OUT, Interaction, LLMInteraction, ToolInteraction, counted
+from adk_fluent.debug._run import (
+    LEFT_OUT,
+    Data,
+    Interaction,
+    LLMInteraction,
+    ToolInteraction,
+    counted,
+)
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adk_fluent.debug._run import Recorded, RecordedRun
-
-Data = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

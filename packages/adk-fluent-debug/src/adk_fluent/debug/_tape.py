@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._diff import Difference, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._run import BEGIN, END, counted, number_of
+from adk_fluent.debug._run import BEGIN, END, Data, counted, number_of
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.debug._run import Interaction, RecordedRun
     from adk_fluent.protocol import AgentEvent
-
-Data = dict[str, Any]
 
 #: What is alike in what one line of control does: the kind, the step, its position, a fragment.
 Lane = tuple[str, str, str, bool]
