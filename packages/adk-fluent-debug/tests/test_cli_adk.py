@@ -160,8 +160,10 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_test_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     recording = Recording([], {})
-    with pytest.raises(UsageError, match="name="):
-        recording.to_pytest(tmp_path / "t.py", "desk.py:desk", name="desk")
+    (tmp_path / "own.py").write_text("def test_mine(): ...", "utf-8")
+    with pytest.raises(RecordingFileError, match="already"):
+        recording.to_pytest(tmp_path / "own.py", "desk.py:desk")
+    assert (tmp_path / "own.py").read_text("utf-8") == "def test_mine(): ..."
     with pytest.raises(TargetError, match="no target"):
         recording.to_pytest(tmp_path / "t.py", "desk:")
     with pytest.raises(UsageError, match="no content"):

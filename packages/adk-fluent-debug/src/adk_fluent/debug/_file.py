@@ -339,19 +339,14 @@ class Stream:
     """
 
     def __init__(
-        self,
-        file: Path,
-        metadata: Mapping[str, Any],
-        redaction: Redaction,
-        *,
-        overwrite: bool = False,
+        self, file: Path, metadata: Data, redaction: Redaction, *, overwrite: bool
     ) -> None:
         check_replaced(file, recordings=overwrite)
         self._file = file
         self._redaction = redaction
         self._secrets: set[str] = set()
         self._is_over = False
-        head = {"format": FORMAT, "version": VERSION, "lines": True, "metadata": dict(metadata)}
+        head = {"format": FORMAT, "version": VERSION, "lines": True, "metadata": metadata}
         try:  # in place: it may be a device, or a pipe
             file.parent.mkdir(parents=True, exist_ok=True)
             self._put(head, "w")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import keyword
 import os
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.debug import _file
-from adk_fluent.debug._errors import log_warning
+from adk_fluent.debug._errors import RecordingFileError, log_warning
 from adk_fluent.debug._run import Data, Recorded, RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
@@ -106,7 +105,7 @@ class Recording(Recorded):
 
         Args:
             path: A file, which ADK calls ``generated-recordings.yaml``; or the folder of a test
-                case, in which it is called so.
+                case, in which it is called so. It is written over whatever it holds.
 
         Returns:
             The file.
@@ -148,7 +147,8 @@ class Recording(Recorded):
         The page holds all that the recording holds, and is as secret.
 
         Args:
-            path: The file; all of it is written, or nothing. Missing folders are made.
+            path: The file; all of it is written, or nothing, over whatever it holds. Missing
+                folders are made.
             against: A recording that is shown beside it, with the first difference marked.
 
         Returns:
@@ -170,36 +170,30 @@ class Recording(Recorded):
         _file.write(file, html_page(self, against))
         return file
 
-    def to_pytest(
-        self, path: str | os.PathLike[str], target: str, *, name: str = "test_recording"
-    ) -> Path:
+    def to_pytest(self, path: str | os.PathLike[str], target: str) -> Path:
         """Write a test that replays this recording, and compares events and state.
 
         Args:
-            path: The test file; the recording is saved beside it if it has no file yet.
+            path: The test file, in the place of which there must be none; the recording is saved
+                beside it if it has no file yet.
             target: The pipeline, as ``module:attribute`` or ``path.py:attribute``.
-            name: Name of the test.
 
         Returns:
             The file.
 
         Raises:
-            UsageError: The name is of no use, or the recording holds no content, or no events.
+            UsageError: The recording holds no content, or no events.
             TargetError: The target names nothing.
-            RecordingFileError: The file cannot be written.
+            RecordingFileError: The file cannot be written, or is there already.
         """
         from adk_fluent.cli import Target  # noqa: PLC0415  # slow to import
 
-        if not name.isidentifier() or keyword.iskeyword(name) or not name.startswith("test"):
-            raise UsageError(
-                "to_pytest(name=...) takes a name that pytest collects",
-                found=repr(name),
-                help="such as test_refund",
-            )
         place = Target.parse(target)
         check_content(self, "replayed")
         check_has_events(self)
         file = _path(path)
+        if file.exists():
+            raise RecordingFileError("there is such a file already", path=str(file))
         if self.path is None:
             self.save(file.with_suffix(".json"))
         assert self.path is not None  # noqa: S101  # just saved
@@ -207,7 +201,7 @@ class Recording(Recorded):
         if place.is_file:
             source = _relative(_path(place.source), file.parent)
             loaded = f'f"{{HERE / {source!r}}}{target.removeprefix(place.source)}"'
-        _file.write(file, _TEST.format(file=beside, name=name, target=loaded))
+        _file.write(file, _TEST.format(file=beside, target=loaded))
         return file
 
 
@@ -260,7 +254,7 @@ from adk_fluent.debug import Recording, replay
 HERE = Path(__file__).parent
 
 
-def {name}() -> None:
+def test_recording() -> None:
     recording = Recording.load(HERE / {file!r})
     report = replay(load({target}), recording)
     assert report.ok, report.summary

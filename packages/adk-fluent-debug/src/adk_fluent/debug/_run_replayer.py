@@ -86,16 +86,16 @@ class RunReplayer(p.Middleware):
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Hold an event up until it is its turn."""
         if self._tape is not None:
-            await self._tape.turnstile.hand_in(node, path, partial=partial)
+            await self._tape.turnstile.take_turn("handed", node, path, partial=partial)
 
     async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
         """Hold the end of a branch up until it is its turn."""
         if self._tape is not None:
-            await self._tape.turnstile.branch_end(node, path)
+            await self._tape.turnstile.take_turn("end", node, path)
 
     async def time_is_up(self, node: str, path: str) -> None:
         """Wait until a timeout strikes, as it did."""
-        await self._taken().turnstile.expiry(node, path)
+        await self._taken().turnstile.take_turn("expired", node, path)
 
     def expired(self, node: str, path: str) -> None:
         """Note that a timeout has struck."""
