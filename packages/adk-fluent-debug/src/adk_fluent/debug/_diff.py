@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from adk_fluent import protocol
 from adk_fluent.debug._redaction import REDACTED
 from adk_fluent.debug._run import Data, counted
 from adk_fluent.errors import UsageError
@@ -324,11 +325,9 @@ def _lines(events: Sequence[AgentEvent]) -> list[str]:
 
 
 def _listed(events: Any) -> list[AgentEvent]:
-    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
-
     is_some = hasattr(events, "__iter__") and not isinstance(events, str | bytes | dict)
     made: list[Any] = list(cast("Iterable[Any]", events)) if is_some else [events]
     for each in made:
-        if not isinstance(each, AgentEvent):
+        if not isinstance(each, protocol.AgentEvent):
             raise UsageError("diff_events takes two lists of events", found=describe(each))
     return made

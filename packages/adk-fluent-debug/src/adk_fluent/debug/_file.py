@@ -9,7 +9,8 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from adk_fluent.debug._errors import RecordingFileError, log_warning
+from adk_fluent import extend, protocol
+from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._redaction import forms_of
 from adk_fluent.extend import describe
 
@@ -239,8 +240,6 @@ def check(data: Any, file: DataFile | str) -> None:
     """
     from pydantic_core import ValidationError  # noqa: PLC0415  # slow to import
 
-    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # the same
-
     source = data_file()(file) if isinstance(file, str) else file
     if not isinstance(data, dict) or cast("Data", data).get("format") != FORMAT:
         how = "take a file that Recorder.save(...) has written"
@@ -270,7 +269,7 @@ def check(data: Any, file: DataFile | str) -> None:
                 raise source.error((*here, missing[0]), f"{missing[0]!r} is missing")
             try:
                 if kind == "event":
-                    AgentEvent.from_dict(entry["event"])
+                    protocol.AgentEvent.from_dict(entry["event"])
             except TypeError as error:
                 at, what = (*here, "event"), "this is no event"
                 raise source.error(at, what, found=str(error)) from error
@@ -306,7 +305,7 @@ def _unstreamed(text: str, file: DataFile) -> Data:
                 "this is no line of a recording", path=file.path, line=number
             ) from error
     if lines and lines[-1]:
-        log_warning("%s was cut off in its last line, which is left out", file.path)
+        extend.LOG.warning("%s was cut off in its last line, which is left out", file.path)
     return {**made, "runs": runs}
 
 
@@ -370,10 +369,8 @@ class Stream:
             if not self._is_over:
                 self._put(line)
         except OSError as error:
-            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
             why = getattr(error.__cause__, "strerror", None) or error.strerror or error
-            LOG.error("the recording in %s ends here: %s", self._file, why)
+            extend.LOG.error("the recording in %s ends here: %s", self._file, why)
             self._is_over = True
 
     def _take_out(self, new: set[str]) -> None:

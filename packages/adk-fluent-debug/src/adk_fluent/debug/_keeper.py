@@ -6,7 +6,7 @@ import sys
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction, without_content
@@ -24,20 +24,9 @@ if TYPE_CHECKING:
 _PACKAGES: Final = ("adk-fluent-core", "adk-fluent-debug", "google-adk", "google-genai")
 
 
-class Note(NamedTuple):
-    """Something that happened.
-
-    Attributes:
-        at: When (`time.perf_counter`).
-        within: The tool call it is part of, with who has it.
-        make: Makes an entry of a tape of the rest.
-        what: What it is made of, which nobody changes.
-    """
-
-    at: float
-    within: tuple[Keeper, int] | None
-    make: Callable[..., Data]
-    what: tuple[Any, ...]
+#: Something that happened: when (`time.perf_counter`), the tool call that it is part of and who has
+#: that, what makes an entry of a tape of the rest, and the rest, which nobody changes.
+Note = tuple[float, "tuple[Keeper, int] | None", "Callable[..., Data]", tuple[Any, ...]]
 
 
 class RunNotes:
@@ -89,11 +78,12 @@ class RunNotes:
 
     def entry(self, note: Note) -> Data:
         """What happened as an entry of a tape, the time first."""
-        entry = note.make(*note.what)
-        made: Data = {"t": round((note.at - self.began) * 1000, 3)}
+        at, within, make, what = note
+        entry = make(*what)
+        made: Data = {"t": round((at - self.began) * 1000, 3)}
         made |= {key: each for key, each in entry.items() if each is not None or key == "result"}
-        if note.within is not None and note.within[0] is self.keeper:
-            made["within"] = note.within[1]
+        if within is not None and within[0] is self.keeper:
+            made["within"] = within[1]
         return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._errors import log_warning
+from adk_fluent import extend
 from adk_fluent.debug._keeper import Keeper
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Middleware, MiddlewareDesc
@@ -66,11 +66,9 @@ class Recorder(Keeper, Middleware):
 
     def __enter__(self) -> Self:
         """Record every run of a pipeline that is compiled in this block."""
-        from adk_fluent.extend import middleware_everywhere  # noqa: PLC0415  # slow to import
-
         self._attach()
         block = ExitStack()
-        block.enter_context(middleware_everywhere(self))
+        block.enter_context(extend.middleware_everywhere(self))
         self._blocks.append(block)
         return self
 
@@ -78,7 +76,7 @@ class Recorder(Keeper, Middleware):
         """Record no further runs; that there were none is logged."""
         self._blocks.pop().close()
         if not self._runs and error[0] is None:
-            log_warning("no run was recorded in this block: %s", _OTHERS)
+            extend.LOG.warning("no run was recorded in this block: %s", _OTHERS)
 
     def new(self) -> Any:
         """What records one run; runs that a recorded tool starts are part of its call."""

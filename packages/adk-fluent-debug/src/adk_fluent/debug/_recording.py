@@ -6,8 +6,9 @@ import json
 import os
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent import extend
 from adk_fluent.debug import _file
-from adk_fluent.debug._errors import RecordingFileError, log_warning
+from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._run import Data, Recorded, RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
@@ -94,7 +95,9 @@ class Recording(Recorded):
         body = {key: value for key, value in data.items() if key != "checksum"}
         made.edited = not _file.is_stream(text) and data.get("checksum") != _file.checksum(body)
         if made.edited:
-            log_warning("%s was edited since it was recorded: its checksum does not fit", path)
+            extend.LOG.warning(
+                "%s was edited since it was recorded: its checksum does not fit", path
+            )
         return made
 
     def to_adk_recordings(self, path: str | os.PathLike[str]) -> Path:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from adk_fluent.debug._adk import dump_model, dump_request
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._file import FORMAT, VERSION, check, data_file, write
-from adk_fluent.debug._run import Data, counted
+from adk_fluent.debug._run import Data, RemoteInteraction, counted
 from adk_fluent.extend import LOG, to_yaml_text
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ def export(runs: Iterable[Any], file: Path) -> None:
     made: list[schema.Recording] = []
     left_out = 0
     for index, run in enumerate(runs):
-        calls: list[Any] = [*run.llm_interactions, *run.tool_interactions]
-        for call in sorted(calls, key=lambda each: each.entry):
+        for call in run.interactions:
+            if isinstance(call, RemoteInteraction):
+                continue
             if call.error or call.cancelled or "within" in run.tape[call.entry]:
                 left_out += 1
                 continue

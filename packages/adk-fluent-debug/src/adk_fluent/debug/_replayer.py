@@ -7,6 +7,7 @@ from contextlib import ExitStack, aclosing
 from os import PathLike
 from typing import TYPE_CHECKING, Any, get_args
 
+from adk_fluent import extend
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording, check_content
 from adk_fluent.debug._redaction import Redact, Redaction
@@ -92,12 +93,10 @@ class ReplayerBackend(Replays, BackendBase[Any]):
 
     def __enter__(self) -> Self:
         """Replay every run of a pipeline that is compiled in this block, whatever its backend."""
-        from adk_fluent.extend import middleware_everywhere  # noqa: PLC0415  # slow to import
-
         stack = ExitStack()
         if self._recorder is not None:
             stack.enter_context(self._recorder)
-        stack.enter_context(middleware_everywhere(self._middleware))
+        stack.enter_context(extend.middleware_everywhere(self._middleware))
         self._blocks.append(stack)
         return self
 

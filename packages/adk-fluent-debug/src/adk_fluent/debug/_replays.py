@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Literal
 
-from adk_fluent.debug._errors import UnusedInteractionsError, log_warning
+from adk_fluent import extend
+from adk_fluent.debug._errors import UnusedInteractionsError
 from adk_fluent.debug._run import Data, called, counted
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ class Replays:
         left = [each for each in tape.calls if each.entry not in tape.used and not each.cancelled]
         if left:
             names = ", ".join(map(called, left))
-            log_warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
+            extend.LOG.warning(
+                "replay: %s not asked for: %s", counted(len(left), "recorded call"), names
+            )
 
     @property
     def unused(self) -> list[Interaction]:

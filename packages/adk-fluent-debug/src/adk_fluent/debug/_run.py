@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from adk_fluent import protocol
 from adk_fluent.debug._errors import PipelineMismatchError
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import content_hash, walk
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
+_Call = TypeVar("_Call", bound="Interaction")
 #: Stands in the place of content that was not captured.
 LEFT_OUT: Final = "[not recorded]"
 #: What an entry has that begins a call, or ends it: its number.
@@ -87,10 +89,8 @@ class RecordedRun:
     @cached_property
     def events(self) -> list[AgentEvent]:
         """Its events; what agents did that a tool ran is on the tape alone."""
-        from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
-
         ours = (each["event"] for each in self.tape if "event" in each and "within" not in each)
-        return [AgentEvent.from_dict(each) for each in ours]
+        return [protocol.AgentEvent.from_dict(each) for each in ours]
 
     @cached_property
     def calls(self) -> list[Interaction]:
@@ -101,21 +101,6 @@ class RecordedRun:
     def interactions(self) -> list[Interaction]:
         """Its calls without those that were refused before anything was sent."""
         return [each for each in self.calls if each.sent]
-
-    @property
-    def llm_interactions(self) -> list[LLMInteraction]:
-        """Its model calls."""
-        return [each for each in self.interactions if isinstance(each, LLMInteraction)]
-
-    @property
-    def tool_interactions(self) -> list[ToolInteraction]:
-        """Its tool calls."""
-        return [each for each in self.interactions if isinstance(each, ToolInteraction)]
-
-    @property
-    def remote_interactions(self) -> list[RemoteInteraction]:
-        """Its calls of remote agents."""
-        return [each for each in self.interactions if isinstance(each, RemoteInteraction)]
 
 
 class Recorded:
@@ -148,17 +133,21 @@ class Recorded:
     @property
     def llm_interactions(self) -> list[LLMInteraction]:
         """The model calls of all runs."""
-        return [each for run in self.runs for each in run.llm_interactions]
+        return self._of(LLMInteraction)
 
     @property
     def tool_interactions(self) -> list[ToolInteraction]:
         """The tool calls of all runs."""
-        return [each for run in self.runs for each in run.tool_interactions]
+        return self._of(ToolInteraction)
 
     @property
     def remote_interactions(self) -> list[RemoteInteraction]:
         """The calls of remote agents of all runs."""
-        return [each for run in self.runs for each in run.remote_interactions]
+        return self._of(RemoteInteraction)
+
+    def _of(self, kind: type[_Call]) -> list[_Call]:
+        calls = (each for run in self.runs for each in run.interactions)
+        return [each for each in calls if isinstance(each, kind)]
 
     def get_llm_interactions(self) -> list[LLMInteraction]:
         """The same as `llm_interactions`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -195,14 +194,6 @@ def text_of(recording: Recorded, *, full: bool = False) -> str:
     return "\n".join(map(_printable, _lines(recording, 0 if full else SHOWN)))
 
 
-def data_of(recording: Recorded) -> Data:
-    """What a recording holds, for programs."""
-    runs = [
-        {**run_data(run), "rows": [each.to_dict() for each in rows(run)]} for run in recording.runs
-    ]
-    return {**head_of(recording), "runs": runs}
-
-
 def head_of(recording: Recorded) -> Data:
     """What a recording is: its name, what it holds in a few words, and where it was made."""
     return {
@@ -276,8 +267,3 @@ def _printable(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in line)
-
-
-def json_of(data: Data) -> str:
-    """Data as JSON that every terminal and pipe takes."""
-    return json.dumps(data, ensure_ascii=True, indent=1)
