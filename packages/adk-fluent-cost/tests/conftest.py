@@ -27,10 +27,8 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> Measured:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def add(self, value: float, attributes: Any = None) -> None:
+        def __call__(self, value: float, attributes: Any = None) -> None:
             points.append((self.name, value, dict(attributes or {})))
-
-        set = add
 
     monkeypatch.setattr(_telemetry, "_instrument", Noted)
     return points

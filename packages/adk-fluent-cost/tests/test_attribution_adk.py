@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from adk_fluent import Agent, FanOut
+from adk_fluent import Agent, FanOut, Pipeline
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.cost import (
     Budget,
@@ -121,13 +121,17 @@ async def test_each_call_of_a_tool_loop_and_each_step_is_counted(metrics: Measur
     assert [each.name for each in report.by_step()] == [paths["second"], paths["first"]]
 
 
-async def test_an_agent_in_a_tool_is_counted_once(metrics: Measured) -> None:
-    helper = Agent("helper", large(said())).description("Helps.")
-    clerk = Agent("clerk", small(said(Call("helper", {"request": "x"})), said()))
+@pytest.mark.parametrize("pipeline", [False, True])
+async def test_an_agent_in_a_tool_is_counted_once(metrics: Measured, pipeline: bool) -> None:
+    helper: Any = Agent("helper", large(said())).description("Helps.")
+    helper = Pipeline("helpers", helper) if pipeline else helper
+    call = Call("helpers" if pipeline else "helper", {"request": "x"})
+    clerk = Agent("clerk", small(said(call), said()))
     result = await clerk.agent_tool(helper).middleware(priced()).run("hi")
     assert metrics(COST) == pytest.approx(0.204)
     assert metrics(COST, gen_ai__agent__name="helper") == pytest.approx(0.2)
     assert cost_of(result).total == Money.of("0.204")
+    assert [each.agent for each in cost_of(result).records] == ["clerk", "helper", "clerk"]
 
 
 async def test_parallel_branches_each_keep_their_own(metrics: Measured) -> None:

@@ -565,18 +565,22 @@ async def test_settings_of_a_wrong_type_cost_no_recording(
 async def test_a_request_is_not_kept_alive_and_what_it_repeats_is_held_once() -> None:
     from adk_fluent.debug import _adk
 
-    picture = types.Part(inline_data=types.Blob(data=b"x" * 1000, mime_type="image/png"))
-    contents = [types.Content(role="user", parts=[picture]), types.Content(parts=[types.Part()])]
-    config = types.GenerateContentConfig(stop_sequences=["y" * 1000])
-    request = LlmRequest(contents=contents, config=config)
-    known: Data = {}
-    first, second = (_adk.keep_request(request, known) for _ in range(2))
+    alive: list[weakref.ref[Any]] = []
+
+    def keep() -> list[Any]:  # pydantic may keep the locals of whoever makes the first model
+        picture = types.Part(inline_data=types.Blob(data=b"x" * 1000, mime_type="image/png"))
+        contents = [types.Content(parts=[picture]), types.Content(parts=[types.Part()])]
+        config = types.GenerateContentConfig(stop_sequences=["y" * 1000])
+        request = LlmRequest(contents=contents, config=config)
+        alive.extend(weakref.ref(each) for each in (picture, config, *contents))
+        known: Data = {}
+        return [_adk.keep_request(request, known) for _ in range(2)]
+
+    first, second = keep()
     assert isinstance(first, _adk.Asked)
     assert isinstance(second, _adk.Asked)
     assert first.contents[0] is second.contents[0]
     assert first.config[1] is second.config[1]
-    alive = [weakref.ref(each) for each in (picture, config, *contents)]
-    del picture, contents, config, request
     gc.collect()
     assert [each() for each in alive] == [None] * 4
 

@@ -39,8 +39,8 @@ class Hooked(Middleware):
         """Send it."""
         return await next(call)
 
-    async def after_model(self, ctx: Any, response: Any) -> None:
-        """Let it be."""
+    def note_answer(self, call: ModelCall, /) -> None:
+        """Keep nothing."""
 
 
 def estimate(size: int) -> Callable[[], int]:

@@ -34,7 +34,7 @@ from adk_fluent.backends.adk._hooks._sites import make_site
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.errors import UsageError, unwrap
 from adk_fluent.extend import request_model
-from adk_fluent.protocol import HOOKS, AgentEvent, AgentReply, ModelCall, ModelReply
+from adk_fluent.protocol import HOOKS, AgentEvent, AgentReply, Middleware, ModelCall, ModelReply
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -421,6 +421,24 @@ async def test_an_event_is_changed_and_stored_as_it_is_seen(store: BaseSessionSe
     assert stored[0].custom_metadata is not None
     assert stored[0].custom_metadata["by"] == "edits"
     assert result[0].path == "s0"  # what it does not touch stays
+
+
+@pytest.mark.parametrize("mode", [ExecutionConfig(), SSE])
+async def test_notes_are_kept_on_the_events_of_answers(mode: ExecutionConfig) -> None:
+    class Notes(Middleware):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def note_answer(self, call: ModelCall, /) -> dict[str, Any] | None:
+            return {"by": self.name, self.name: call.path} if call.agent == "a" else None
+
+    pipeline = desk().middleware(Notes("outer")).middleware(Notes("inner"))
+    result = await pipeline.run("hi", config=mode)
+    kept = [each.custom_metadata for each in result if not each.is_partial]
+    noted = {"by": "outer", "outer": result[0].path, "inner": result[0].path}
+    assert kept == [noted, {}, noted, {}]
+    assert not any(each.custom_metadata for each in result if each.is_partial)
+    assert [each.node for each in result if not each.is_partial] == ["a", "a", "a", "b"]
 
 
 async def test_what_makes_an_event_that_event_cannot_be_changed() -> None:

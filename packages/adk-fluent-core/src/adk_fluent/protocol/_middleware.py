@@ -135,6 +135,17 @@ class Middleware(metaclass=_MiddlewareType):
         state is `call.ctx.session.state`, to be read. No hook tells when the run is over.
         """
 
+    def note_answer(self, call: ModelCall, /) -> Mapping[str, Any] | None:
+        """Return what to keep on the event of an answer, in its ``custom_metadata``: JSON data.
+
+        It is asked for each event of the run that a model call comes to, as it is about to be
+        committed, fragments excepted. The answer itself, which a cache or a recorder may hold, is
+        left as it is. Where several note something under one key, the outermost's is kept.
+
+        Args:
+            call: The call that was answered, as it was announced.
+        """
+
     async def on_user_message(self, ctx: Any, message: Any) -> Any:
         """Return a Content to put in place of the user's message."""
 

@@ -70,35 +70,32 @@ class Usage:
         if metadata is None:
             return None
         # not by attribute: ADK sets one that genai does not have, and pydantic is slow to miss it
-        known: dict[str, Any] = metadata.__dict__
-        asked = known.get("prompt_token_count") or 0
-        tool = known.get("tool_use_prompt_token_count") or 0
-        output = known.get("candidates_token_count") or 0
-        thoughts = known.get("thoughts_token_count") or 0
-        cached = known.get("cached_content_token_count") or 0
-        if thoughts and asked + tool + output == known.get("total_token_count"):
+        read: Any = map(metadata.__dict__.get, _GENAI)
+        asked, cached, output, thoughts, tool, total, prompt, details, cache, written = read
+        output = output or 0
+        if thoughts and (asked or 0) + (tool or 0) + output == total:
             output = max(0, output - thoughts)  # ADK's LiteLlm counts thoughts among the answer's
-        prompt = known.get("prompt_tokens_details")
-        details = known.get("candidates_tokens_details")
-        cache = known.get("cache_tokens_details")
-        written = known.get("cache_creation_input_tokens") or 0
+        counts = asked or 0, cached or 0, output, thoughts or 0, tool or 0
         if not (prompt or details or cache or written):  # as nearly always
-            return cls(asked, cached, output, thoughts, tool)
+            return cls(*counts)
         return cls(
-            prompt=asked,
-            cached=cached,
-            output=output,
-            thoughts=thoughts,
-            tool=tool,
+            *counts,
             audio=_of_modality(prompt, "AUDIO"),
             cached_audio=_of_modality(cache, "AUDIO"),
-            cache_write=written,
+            cache_write=written or 0,
             audio_output=_of_modality(details, "AUDIO"),
             image_output=_of_modality(details, "IMAGE"),
         )
 
 
 _FIELDS = tuple(f.name for f in fields(Usage))
+#: What genai calls the first of them, and what the others are read from.
+_GENAI = (
+    *("prompt_token_count", "cached_content_token_count", "candidates_token_count"),
+    *("thoughts_token_count", "tool_use_prompt_token_count", "total_token_count"),
+    *("prompt_tokens_details", "candidates_tokens_details", "cache_tokens_details"),
+    "cache_creation_input_tokens",
+)
 
 
 def counts_of(usage: Usage) -> dict[str, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
@@ -12,7 +13,7 @@ from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._report import KEY, CostRecord, CostReport, text_of
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import MiddlewareDesc, Unknown
+from adk_fluent.protocol import MiddlewareDesc, Money
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,24 +24,12 @@ if TYPE_CHECKING:
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 _MOST: Final = 1024
 
-
 #: What requests are alike in that have the same prices: the class and name of the model that was to
 #: be asked, the name of the one that was, that of the one that answered, service tier, and day.
 _Alike: TypeAlias = tuple[type[Any], str, str, str, str | None, float]
-
-
-class _Known(NamedTuple):
-    """What is known of such requests.
-
-    Attributes:
-        provider: Who provides the model.
-        price: The prices of the model; None where books have to be asked each time.
-        source: The price book that says so.
-    """
-
-    provider: str
-    price: Price | None
-    source: str
+#: What is known of them: who provides the model, its prices (None where books have to be asked each
+#: time), and the price book that says so.
+_Known: TypeAlias = "tuple[str, Price | None, str]"
 
 
 class CostAttributionMiddleware(requests.OfRequests):
@@ -107,18 +96,16 @@ class CostAttributionMiddleware(requests.OfRequests):
         watched.told = self._told
         return await watched.send(next, self._charge)
 
-    async def after_model(self, ctx: Any, response: Any) -> Any:
-        """Keep on the answer what was spent since the one before, for `cost_of`."""
-        if response.partial:
-            return None
-        owner = self._owner
-        if owner is not None and requests.invocation_of(ctx).session.id != owner[2]:
-            return None  # of an agent in a tool: its answer is no event of the run
-        kept = text_of(self._pending)
-        self._pending.clear()
-        metadata: dict[str, Any] = {**(response.custom_metadata or {}), KEY: kept}
-        # a copy: a cache, a recorder or the model itself may hold the answer
-        return response.model_copy(update={"custom_metadata": metadata})
+    def note_answer(self, call: ModelCall, /) -> dict[str, str] | None:
+        """Keep on the answer's event what was spent since the one before, for `cost_of`."""
+        if self._owner is not None and call.run != self._owner[3]:
+            return None  # of a pipeline in a tool: its answer is no event of this run
+        kept, self._pending = self._pending, []
+        if kept and kept[-1].path != call.path:  # of a step at the same time: its answer will come
+            own = (n for n, each in enumerate(kept, 1) if each.path == call.path)
+            end = max(own, default=len(kept))
+            kept, self._pending = kept[:end], kept[end:]
+        return {KEY: text_of(kept)}
 
     def _charge(self, watched: requests.Watched) -> None:
         """Charge a request that is over, and tell of it."""
@@ -130,20 +117,27 @@ class CostAttributionMiddleware(requests.OfRequests):
         served = served or model
         alike = (call.model.__class__, watched.asked, model, served, tier, now // _DAY)
         provider, price, source = self._known.get(alike) or self._learn(alike)
-        books = self._given or watched.books or self.prices
-        own = requests.CANDIDATE_PRICES.get()
-        if price is None or books is not self.prices or own is not None:
+        books = self._given or watched.books
+        if price is None or books is not self._given or requests.CANDIDATE_PRICES.get() is not None:
             at = datetime.fromtimestamp(now, UTC)
-            cost, source = requests.quoted(books, model, spent, at, own)
+            cost, source = requests.quoted(books or self.prices, model, spent, at)
         else:
             cost = price.price(usage, tier)
-        branch = getattr(requests.invocation_of(call.ctx), "branch", None) or ""
         agent, path = call.agent, call.path
+        branch = getattr(requests.invocation_of(call.ctx), "branch", None) or ""
         record = CostRecord(
             agent, model, served, provider, source, estimated, tier, path, branch, usage, cost, now
         )
         self._pending.append(record)
-        self._measure(record)
+        attributes = _attributes(agent, model, served, provider, source)
+        if isinstance(cost, Money):
+            charge(float(cost.usd), attributes)
+        else:
+            measure("adk_fluent.llm.unpriced", 1, attributes)
+            if model not in self._warned:
+                self._warned.add(model)
+                said = "calls of agent %s have no price: %s; give cost_attribution(prices=...)"
+                LOG.warning(said, agent, cost.reason)
         for each in watched.told:
             try:
                 each(record)
@@ -158,28 +152,20 @@ class CostAttributionMiddleware(requests.OfRequests):
         provider = requests.provider_of(kind if model == asked else None, model)
         if len(self._known) >= _MOST:
             self._known.clear()
-        known = self._known[alike] = _Known(provider, price, source)
+        known = self._known[alike] = provider, price, source
         return known
 
-    def _measure(self, record: CostRecord) -> None:
-        attributes = {
-            "gen_ai.agent.name": record.agent,
-            "gen_ai.request.model": record.model,
-            "gen_ai.response.model": record.served,
-            "gen_ai.provider.name": record.provider,
-        }
-        if record.source:
-            attributes["adk_fluent.price.source"] = record.source
-        if isinstance(record.cost, Unknown):
-            measure("adk_fluent.llm.unpriced", 1, attributes)
-            if record.model not in self._warned:
-                self._warned.add(record.model)
-                LOG.warning(
-                    "model calls of agent %s have no price: %s; give cost_attribution(prices=...)",
-                    *(record.agent, record.cost.reason),
-                )
-        else:
-            charge(float(record.cost.usd), attributes)
+
+@lru_cache(maxsize=_MOST)
+def _attributes(agent: str, model: str, served: str, provider: str, source: str) -> dict[str, str]:
+    """What the metrics say of a request: the same of many."""
+    attributes = {
+        "gen_ai.agent.name": agent,
+        "gen_ai.request.model": model,
+        "gen_ai.response.model": served,
+        "gen_ai.provider.name": provider,
+    }
+    return {**attributes, "adk_fluent.price.source": source} if source else attributes
 
 
 #: The schema of ``prices=`` where a file or the command line gives it.

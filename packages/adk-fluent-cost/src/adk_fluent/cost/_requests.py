@@ -149,15 +149,17 @@ class Watched:
     def spent(self) -> Spent | None:
         """Return what the request used; None when nobody was asked or it failed at once."""
         responses, request = self._responses, self.call.request
-        said: Any = responses[-1] if responses else self._last
-        served: str = "" if said is None else said.model_version or ""
         if len(responses) == 1:  # as nearly always
-            told = responses[0].usage_metadata
+            (only,) = responses
+            told = only.usage_metadata
             usage = Usage.from_genai(told)
             if usage is not None and (usage.output or usage.total):
                 plain = getattr(told, "traffic_type", None) is None
                 plain = plain and getattr(request.config, "service_tier", None) is None
-                return Spent(usage, False, served, None if plain else _tier(request, said))
+                served, tier = only.model_version or "", None if plain else _tier(request, only)
+                return Spent(usage, False, served, tier)
+        said: Any = responses[-1] if responses else self._last
+        served = "" if said is None else said.model_version or ""
         if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
             return None
         reported = [*([] if self._last is None else [self._last]), *responses]

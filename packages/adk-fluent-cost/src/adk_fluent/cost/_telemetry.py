@@ -22,20 +22,18 @@ _INSTRUMENTS: Final = {
 
 def measure(name: str, value: float, attributes: Mapping[str, str]) -> None:
     """Add to a counter, or set a gauge."""
-    made = _instrument(name)
-    if _INSTRUMENTS[name][0] == "gauge":
-        made.set(value, attributes)
-    else:
-        made.add(value, attributes)
+    _instrument(name)(value, attributes)
 
 
 @cache
-def _instrument(name: str) -> Any:
+def _instrument(name: str) -> Callable[[float, Mapping[str, str]], None]:
+    """What adds to a counter, or sets a gauge."""
     from opentelemetry import metrics  # noqa: PLC0415  # whoever only builds needs none
 
     kind, unit, description = _INSTRUMENTS[name]
     meter = metrics.get_meter(_METER)
-    return getattr(meter, f"create_{kind}")(name, unit=unit, description=description)
+    made = getattr(meter, f"create_{kind}")(name, unit=unit, description=description)
+    return made.set if kind == "gauge" else made.add
 
 
 def note_model(asked: str = "", served: str = "", counterfactual: float | None = None) -> None:
@@ -76,7 +74,7 @@ def _current_span() -> Callable[[], Any]:
 
 def charge(usd: float, attributes: Mapping[str, str]) -> None:
     """Count what a model call cost, and add to that on ADK's span of it, if one is recorded."""
-    _instrument("adk_fluent.llm.cost").add(usd, attributes)
+    _instrument("adk_fluent.llm.cost")(usd, attributes)
     if _current_span()().is_recording() and (span := _span()) is not None:
         before: Mapping[str, Any] = span.attributes or {}
         usd += before.get("adk_fluent.cost_usd", 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.cost._errors import PriceError, must_be
@@ -57,9 +58,7 @@ class Rates:
 
     def price(self, usage: Usage) -> Decimal:
         """Return what so many tokens cost, in USD."""
-        if not (usage.cached or usage.audio or usage.cache_write or usage.thoughts) and not (
-            usage.audio_output or usage.image_output
-        ):
+        if not any(_special(usage)):
             asked = usage.prompt + usage.tool
             return (self.input * asked + self.output * usage.output) / _MILLION
         cached = self.input if self.cached is None else self.cached
@@ -91,6 +90,7 @@ class Rates:
 
 #: The kinds of tokens that a row of prices may have.
 KINDS: Final = tuple(each.name for each in fields(Rates))
+_special: Final = attrgetter(*KINDS[2:])  # of a Usage: those that are seldom there
 
 
 @dataclass(frozen=True, slots=True)

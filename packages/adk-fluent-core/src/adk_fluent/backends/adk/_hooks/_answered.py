@@ -29,9 +29,7 @@ _METADATA: Final = "custom_metadata"
 
 async def settle(call: LastCall, event: Event) -> None:
     """Let an event pass the hooks after a model call that has not been made for it."""
-    if event.partial or event.get_function_responses():  # fragments have passed theirs
-        return
-    if not (event.content or event.error_code):
+    if not _is_answer(event):  # fragments have passed theirs
         return
     call.settled = True
     actions = EventActions()
@@ -45,6 +43,21 @@ async def settle(call: LastCall, event: Event) -> None:
         _put(said, event)
     event.actions.state_delta.update(actions.state_delta)
     event.actions.artifact_delta.update(actions.artifact_delta)
+
+
+def notes_of(call: LastCall, event: Event) -> dict[str, Any]:
+    """Return what middlewares keep on the event of a model's answer."""
+    kept: dict[str, Any] = {}
+    if call.chain.notes and _is_answer(event):
+        for each in call.chain.notes:
+            kept.update(each.note_answer(call.call) or ())
+    return kept
+
+
+def _is_answer(event: Event) -> bool:
+    if event.partial or event.get_function_responses():
+        return False
+    return bool(event.content or event.error_code)
 
 
 def _put(said: LlmResponse, event: Event) -> None:

@@ -150,8 +150,9 @@ class Chain:
         own: The instances of this run.
         stack: The same, inside those of the flow around it.
         run: Identity of the run.
-        models: Whether anything stands around model calls.
-        sees_calls: Whether anything stands around model calls or tool calls, or adds tools.
+        notes: Whoever keeps notes on the events of answers, innermost first.
+        models: Whether anything has to do with model calls.
+        sees_calls: Whether anything has to do with model calls or tool calls, or adds tools.
         model_hooks: What that is, once it was asked; kept for `generate`.
         may_add_tools: Whether anything may give an agent tools that it was not built with.
         written: What hooks have written before there was an event to put it in.
@@ -161,8 +162,8 @@ class Chain:
 
     __slots__ = (
         *("_called", "_inner", "_nodes", "_parts", "_scopes", "_within"),
-        *("failure", "may_add_tools", "model_hooks", "models", "own", "run", "said", "sees_calls"),
-        *("stack", "written"),
+        *("failure", "may_add_tools", "model_hooks", "models", "notes", "own", "run", "said"),
+        *("sees_calls", "stack", "written"),
     )
 
     def __init__(
@@ -190,7 +191,9 @@ class Chain:
     def _ask(self) -> None:
         """Ask those in the stack what they act on."""
         stack = self.stack
-        self.models: bool = stack.has(*_MODEL)
+        inside = reversed(stack.members)
+        self.notes: list[Any] = [each for each in inside if _has(each, "note_answer")]
+        self.models: bool = bool(self.notes) or stack.has(*_MODEL)
         self.model_hooks: Any = None
         self.may_add_tools: bool = any(added_tools(each) != () for each in stack.members)
         self.sees_calls: bool = self.models or self.may_add_tools or stack.has(*_TOOLS)
@@ -220,9 +223,7 @@ class Chain:
     @property
     def tells_end(self) -> bool:
         """Whether anybody wants to know how the run ends."""
-        kinds: list[type] = [type(each) for each in self.own.members]
-        asked = (getattr(kind, "end_run", None) for kind in kinds)
-        return any(each not in (None, Middleware.end_run) for each in asked)
+        return any(_has(each, "end_run") for each in self.own.members)
 
     def end(self, status: str, error: BaseException | None) -> None:
         """Tell all that the run ends."""
@@ -275,6 +276,12 @@ class Chain:
     def node(self, agent: str) -> AgentNode | None:
         """The node of an agent that was built here."""
         return self._nodes.get(agent)
+
+
+def _has(middleware: object, method: str) -> bool:
+    """Whether a middleware has a method, and not only as `Middleware` has it."""
+    kind = type(middleware)
+    return getattr(kind, method, None) not in (None, getattr(Middleware, method))
 
 
 class LastCall:

@@ -16,7 +16,7 @@ from adk_fluent.backends._config import METADATA_KEY
 from adk_fluent.backends.adk._caps import CAPS, merges_dicts
 from adk_fluent.backends.adk._help import explain
 from adk_fluent.backends.adk._hooks._agents import is_flow
-from adk_fluent.backends.adk._hooks._answered import settle
+from adk_fluent.backends.adk._hooks._answered import notes_of, settle
 from adk_fluent.backends.adk._hooks._besides import watch
 from adk_fluent.backends.adk._hooks._chain import Where, attach_to, place, where
 from adk_fluent.backends.adk._hooks._in_flow import is_ours_alone
@@ -194,8 +194,9 @@ class AdkLeaf:
                     unsaid(event)
                     leaving.take(event)
                     mark: Stamp = {**stamp, "besides": True} if event.author in over else stamp
-                    mark = self._marked(event, mark, turn)
-                    if (call := calls.get(event.author)) is not None and not call.settled:
+                    call = calls.get(event.author)
+                    mark = self._marked(event, mark, turn, call)
+                    if call is not None and not call.settled:
                         await settle(call, event)
                     invalid = self._read(event, node, agent, waits, mark)
                     wrote = event.actions.state_delta
@@ -394,7 +395,9 @@ class AdkLeaf:
         self._prompts.discard(scopes)
         self._places.discard_above(scopes)
 
-    def _marked(self, event: Event, stamp: Stamp, turn: Turn | None) -> Stamp:
+    def _marked(
+        self, event: Event, stamp: Stamp, turn: Turn | None, call: LastCall | None
+    ) -> Stamp:
         """Mark an event of a step, and give what it is marked with."""
         if event.custom_metadata:
             if (wrong := retried(event)) is not None:
@@ -405,15 +408,14 @@ class AdkLeaf:
             stamp = take_output(event, stamp)
         gone = [] if turn is None else turn.settled(event)
         made: Stamp = {**stamp, "settled": gone} if gone else stamp
-        self._mark(event, made)
+        self._mark(event, made, call)
         return made
 
-    def _mark(self, event: Event, stamp: Stamp) -> None:
-        metadata = event.custom_metadata
-        if metadata is None:
-            event.custom_metadata = {**self._metadata, METADATA_KEY: stamp}
-        elif METADATA_KEY not in metadata:  # an inner flow's events are marked already
-            event.custom_metadata = {**self._metadata, **metadata, METADATA_KEY: stamp}
+    def _mark(self, event: Event, stamp: Stamp, call: LastCall | None = None) -> None:
+        metadata = event.custom_metadata or {}
+        if METADATA_KEY not in metadata:  # an inner flow's events are marked already
+            notes = {} if call is None else notes_of(call, event)
+            event.custom_metadata = {**self._metadata, **metadata, **notes, METADATA_KEY: stamp}
 
     # --- what an agent is given ----------------------------------------------------------------
 
