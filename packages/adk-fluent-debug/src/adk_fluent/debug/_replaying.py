@@ -164,10 +164,11 @@ class _Runs:
     def _compare(
         self, name: str, run: RecordedRun, result: RunResult | None, error: Exception | None
     ) -> None:
+        from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
+
         raised: dict[str, Any] = run.data.get("error") or {}
         was = raised.get("type", "")
-        kind = type(error)
-        now = "" if error is None else f"{kind.__module__}:{kind.__qualname__}"
+        now = "" if error is None else dump_error(error)["type"]
         if was != now and getattr(error, "type_name", now) != was:
             found = f"{now}: {error}" if error is not None else "none"
             self.problems.append(f"{name} raised {was or 'nothing'} and now {found}")
