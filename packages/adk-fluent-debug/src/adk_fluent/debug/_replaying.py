@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.debug._diff import OURS, EventDiff, diff_events, first_difference
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
-from adk_fluent.debug._recording import check_has_events
+from adk_fluent.debug._recording import check_usable
 from adk_fluent.debug._replayer import ReplayerBackend
 from adk_fluent.debug._run import called
 from adk_fluent.errors import UsageError
@@ -86,7 +86,7 @@ async def replay_async(
     """
     backend = ReplayerBackend(recording, on_mismatch, tools, redact=redact)
     recording = backend.recording
-    check_has_events(recording)
+    check_usable(recording, "replayed", compared=True)
     node: Any = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
     if not isinstance(node, Node):
         raise UsageError(

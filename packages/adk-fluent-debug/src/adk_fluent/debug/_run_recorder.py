@@ -47,12 +47,6 @@ _FIXED: Final = frozenset({str, int, float, bool, type(None), p.Usage, p.ErrorIn
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Keeper) -> bool:
-    """Whether the code that runs is part of a tool call that a recorder has."""
-    within = _WITHIN.get()
-    return within is not None and within[0] is recorder
-
-
 class RunRecorder(RunNotes, p.Middleware):
     """Records one run.
 
@@ -231,6 +225,14 @@ class SpanRecorder(RunRecorder):
         """Keep what begins inside the run."""
         with nullcontext() if self.spans is None else self.spans.around():
             return await next(call)
+
+
+def run_recorder(keeper: Keeper) -> p.Middleware:
+    """What records one run; what runs within a tool call is part of that."""
+    within = _WITHIN.get()
+    if within is not None and within[0] is keeper:
+        return p.Middleware()
+    return SpanRecorder(keeper) if keeper.spans else RunRecorder(keeper)
 
 
 def _as_it_is(entry: Data) -> Data:
