@@ -140,9 +140,8 @@ def _validator() -> Any:
 @cache
 def data_file() -> type[DataFile]:
     """What reads and writes files of recordings."""
-    from adk_fluent.extend import DataFile  # noqa: PLC0415  # slow to import
 
-    class RecordingFile(DataFile):
+    class RecordingFile(extend.DataFile):
         kind = RecordingFileError
 
     return RecordingFile
