@@ -140,9 +140,8 @@ def _validator() -> Any:
 @cache
 def data_file() -> type[DataFile]:
     """What reads and writes files of recordings."""
-    from adk_fluent.extend import DataFile  # noqa: PLC0415  # slow to import
 
-    class RecordingFile(DataFile):
+    class RecordingFile(extend.DataFile):
         kind = RecordingFileError
 
     return RecordingFile
@@ -176,18 +175,14 @@ def check_replaced(file: Path, *, recordings: bool = True) -> None:
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
         raise RecordingFileError(what, path=str(file)) from error
-    if not head:
-        return
     is_recording = b"{" in head[:4] and f'"format":"{FORMAT}"'.encode() in head
-    if not is_recording:
-        what, help = "this is no recording, and is not written over", "write to another path"
-        raise RecordingFileError(what, path=str(file), help=help)
-    if not recordings:
-        raise RecordingFileError(
-            "there is a recording already, perhaps of a process that was killed",
-            path=str(file),
-            help="stream to another path, or say Recorder(stream=..., overwrite=True)",
-        )
+    if not head or (is_recording and recordings):
+        return
+    what, help = "this is no recording, and is not written over", "write to another path"
+    if is_recording:
+        what = "there is a recording already, perhaps of a process that was killed"
+        help = "stream to another path, or say Recorder(stream=..., overwrite=True)"
+    raise RecordingFileError(what, path=str(file), help=help)
 
 
 def checksum(body: Mapping[str, Any]) -> str:

@@ -38,10 +38,8 @@ class Costs:
         with suppress(ValueError):
             self._at = datetime.fromisoformat(recorded_at)
             self._at = self._at.replace(tzinfo=self._at.tzinfo or UTC)
-        books = [each.object for each in provided("price_books")]
-        self._book: Any = books[0] if books else None
-        if books and not hasattr(self._book, "price"):
-            self._book = self._book()
+        book: Any = next((each.object for each in provided("price_books")), None)
+        self._book: Any = book if book is None or hasattr(book, "price") else book()
 
     def of_event(self, event: AgentEvent) -> list[Money | Unknown]:
         """What was noted on an event."""

@@ -80,16 +80,10 @@ class Recorder(Keeper, Middleware):
 
     def new(self) -> Any:
         """What records one run; runs that a recorded tool starts are part of its call."""
-        from adk_fluent.debug._run_recorder import (  # noqa: PLC0415  # ADK, when it is used
-            RunRecorder,
-            SpanRecorder,
-            is_within,
-        )
+        from adk_fluent.debug._run_recorder import run_recorder  # noqa: PLC0415  # ADK, when used
 
         self._attach()
-        if is_within(self):
-            return Middleware()
-        return SpanRecorder(self) if self.spans else RunRecorder(self)
+        return run_recorder(self)
 
     def _attach(self) -> None:
         if self.spans:

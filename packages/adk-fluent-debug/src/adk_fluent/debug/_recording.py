@@ -117,7 +117,7 @@ class Recording(Recorded):
             RecordingFileError: The file cannot be written, or a call has no place in it.
             UsageError: The recording holds no content.
         """
-        check_content(self, "written as one of ADK's")
+        check_usable(self, "written as one of ADK's")
         from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
 
         file = _adk_file(path)
@@ -192,8 +192,7 @@ class Recording(Recorded):
         from adk_fluent.cli import Target  # noqa: PLC0415  # slow to import
 
         place = Target.parse(target)
-        check_content(self, "replayed")
-        check_has_events(self)
+        check_usable(self, "replayed", compared=True)
         file = _path(path)
         if file.exists():
             raise RecordingFileError("there is such a file already", path=str(file))
@@ -208,11 +207,16 @@ class Recording(Recorded):
         return file
 
 
-def check_content(recording: Recording, use: str) -> None:
-    """Refuse a recording that cannot be used because it holds no content.
+def check_usable(recording: Recording, use: str, *, compared: bool = False) -> None:
+    """Refuse a recording that holds too little for what is to be done with it.
+
+    Args:
+        recording: The recording.
+        use: What is to be done.
+        compared: Events are compared, which a recording of ADK's does not have.
 
     Raises:
-        UsageError: It is one.
+        UsageError: It holds too little.
     """
     if not recording.captures_content:
         raise UsageError(
@@ -220,15 +224,7 @@ def check_content(recording: Recording, use: str) -> None:
             found="it was recorded with capture_content=False",
             help="record with Recorder(capture_content=True)",
         )
-
-
-def check_has_events(recording: Recording) -> None:
-    """Refuse a recording of ADK's where events are compared: it has none.
-
-    Raises:
-        UsageError: It is one.
-    """
-    if any(run.data.get("unordered") for run in recording.runs):
+    if compared and any(run.data.get("unordered") for run in recording.runs):
         raise UsageError(
             "there is nothing to compare with: a recording of ADK's holds no events",
             help="pipeline.run(message, backend=ReplayerBackend(recording)), and look at .unused",

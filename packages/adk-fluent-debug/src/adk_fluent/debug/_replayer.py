@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from adk_fluent import extend
 from adk_fluent.debug._recorder import Recorder
-from adk_fluent.debug._recording import Recording, check_content
+from adk_fluent.debug._recording import Recording, check_usable
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.debug._replays import OnMismatch, Replays, ToolMode
 from adk_fluent.errors import UsageError
@@ -81,7 +81,7 @@ class ReplayerBackend(Replays, BackendBase[Any]):
         loaded = Recording.load(recording) if isinstance(recording, str | PathLike) else recording
         if not isinstance(loaded, Recording):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
             raise UsageError("a replay takes a Recording, or its file", found=describe(recording))
-        check_content(loaded, "replayed")
+        check_usable(loaded, "replayed")
         if not loaded.runs:
             raise UsageError("this recording cannot be replayed: it holds no run")
         super().__init__(loaded, Redaction(redact), on_mismatch, dict(modes), patience)
@@ -188,6 +188,3 @@ class Replayer(Middleware):
         from adk_fluent.debug._run_replayer import RunReplayer  # noqa: PLC0415  # asyncio
 
         return RunReplayer(self._backend)
-
-    def __reduce__(self) -> Any:
-        return (Replayer, (self._backend,))

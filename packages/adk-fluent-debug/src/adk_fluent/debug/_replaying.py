@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.debug._diff import OURS, EventDiff, diff_events, first_difference
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
-from adk_fluent.debug._recording import check_has_events
+from adk_fluent.debug._recording import check_usable
 from adk_fluent.debug._replayer import ReplayerBackend
 from adk_fluent.debug._run import called
 from adk_fluent.errors import UsageError
@@ -86,7 +86,7 @@ async def replay_async(
     """
     backend = ReplayerBackend(recording, on_mismatch, tools, redact=redact)
     recording = backend.recording
-    check_has_events(recording)
+    check_usable(recording, "replayed", compared=True)
     node: Any = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
     if not isinstance(node, Node):
         raise UsageError(
@@ -164,10 +164,11 @@ class _Runs:
     def _compare(
         self, name: str, run: RecordedRun, result: RunResult | None, error: Exception | None
     ) -> None:
+        from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
+
         raised: dict[str, Any] = run.data.get("error") or {}
         was = raised.get("type", "")
-        kind = type(error)
-        now = "" if error is None else f"{kind.__module__}:{kind.__qualname__}"
+        now = "" if error is None else dump_error(error)["type"]
         if was != now and getattr(error, "type_name", now) != was:
             found = f"{now}: {error}" if error is not None else "none"
             self.problems.append(f"{name} raised {was or 'nothing'} and now {found}")

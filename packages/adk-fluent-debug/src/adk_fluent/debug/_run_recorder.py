@@ -47,12 +47,6 @@ _FIXED: Final = frozenset({str, int, float, bool, type(None), p.Usage, p.ErrorIn
 _BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
-def is_within(recorder: Keeper) -> bool:
-    """Whether the code that runs is part of a tool call that a recorder has."""
-    within = _WITHIN.get()
-    return within is not None and within[0] is recorder
-
-
 class RunRecorder(RunNotes, p.Middleware):
     """Records one run.
 
@@ -160,21 +154,19 @@ class RunRecorder(RunNotes, p.Middleware):
     async def _record(self, call: p.ModelCall, next: p.NextModel, end: Data) -> p.ModelReply:
         number = self._number()
         request = call.request
-        self.add(
-            _model_call,
-            number,
-            call.agent,
-            _adk.branch_of(call.ctx),
-            request.model or getattr(call.model, "model", ""),
-            call.stream,
-            _adk.keep_request(request, self._known) if self._captures else {},
-        )
+        asked: Data = {"model_call": number, "agent": call.agent}
+        asked["branch"] = _adk.branch_of(call.ctx) or None
+        asked["model"] = request.model or getattr(call.model, "model", "")
+        asked["stream"] = call.stream
+        kept = _adk.keep_request(request, self._known) if self._captures else {}
+        self.add(_asked, asked, kept)
 
         heard = call
         if call.stream:
 
             async def forward(response: Any) -> None:
-                self.add(_fragment, number, _is_late(), _adk.keep_response(response))
+                part: Data = {"chunk_of": number, **_is_late()}
+                self.add(_said, part, _adk.keep_response(response))
                 await call.emit(response)
 
             heard = replace(call, sink=p.Sink(forward, call.emitted))
@@ -235,6 +227,14 @@ class SpanRecorder(RunRecorder):
             return await next(call)
 
 
+def run_recorder(keeper: Keeper) -> p.Middleware:
+    """What records one run; what runs within a tool call is part of that."""
+    within = _WITHIN.get()
+    if within is not None and within[0] is keeper:
+        return p.Middleware()
+    return SpanRecorder(keeper) if keeper.spans else RunRecorder(keeper)
+
+
 def _as_it_is(entry: Data) -> Data:
     return entry
 
@@ -264,20 +264,12 @@ def _event_data(event: p.AgentEvent) -> Data:
     return data
 
 
-def _model_call(  # noqa: PLR0917  # it is called with what was noted
-    number: int,
-    agent: str,
-    branch: str | None,
-    model: str,
-    stream: bool,
-    kept: _adk.Asked | Data,
-) -> Data:
-    made: Data = {"model_call": number, "agent": agent, "branch": branch or None, "model": model}
-    return {**made, "stream": stream, "request": _adk.kept_request(kept)}
+def _asked(call: Data, kept: _adk.Asked | Data) -> Data:
+    return {**call, "request": _adk.kept_request(kept)}
 
 
-def _fragment(number: int, late: Data, kept: _adk.KeptResponse | str) -> Data:
-    return {"chunk_of": number, **late, "response": _adk.kept_response(kept)}
+def _said(part: Data, kept: _adk.KeptResponse | str) -> Data:
+    return {**part, "response": _adk.kept_response(kept)}
 
 
 def _ended(call: Data, end: Data) -> Data:

@@ -124,26 +124,19 @@ class TimeTravel:
         for place, said in edits.items():
             edit_event(kept[place], said)
         await self._check_free(stored, session_id)
+        ids: Data = {"app_name": stored.app_name, "user_id": stored.user_id}
         made = await self._service.create_session(
-            app_name=stored.app_name,
-            user_id=stored.user_id,
-            session_id=session_id,
-            state=extend.initial_state(stored),
+            **ids, session_id=session_id, state=extend.initial_state(stored)
         )
-        ids: Data = {"app_name": made.app_name, "user_id": made.user_id, "session_id": made.id}
+        ids["session_id"] = made.id
         try:
             for event in kept:
                 event.actions.state_delta = _own(event.actions.state_delta)
                 await self._service.append_event(session=made, event=event)
             if state:
                 last = next((each for each in reversed(kept) if each.author != "user"), kept[-1])
-                await extend.write_state(
-                    self._service,
-                    made,
-                    state,
-                    author=last.author,
-                    invocation_id=kept[-1].invocation_id,
-                )
+                by = {"author": last.author, "invocation_id": kept[-1].invocation_id}
+                await extend.write_state(self._service, made, state, **by)
             whole = await self._service.get_session(**ids)
         except BaseException:
             await self._service.delete_session(**ids)
@@ -244,18 +237,14 @@ def _edits(session: Session, stop: int, edit: Any) -> dict[int, Any]:
     made: dict[int, Any] = {}
     for at, said in _mapping("edit", edit).items():
         place = _place(session, at)
-        if place >= stop:
+        event = session.events[place]
+        is_silent = event.content is None or not event.content.parts
+        if place >= stop or is_silent:
+            why = "comes after at=" if place >= stop else f"of {event.author!r} has no content"
             raise UsageError(
-                "edit= takes events that are kept",
-                found=f"event {at!r}, which comes after at=",
-                help="fork later, or leave it out",
-            )
-        content = session.events[place].content
-        if content is None or not content.parts:
-            raise UsageError(
-                "edit= takes events that say something",
-                found=f"event {at!r} of {session.events[place].author!r} has no content",
-                help="change what it wrote by state={...}",
+                "edit= takes events that are kept and say something",
+                found=f"event {at!r}, which {why}",
+                help="fork later, or change what it wrote by state={...}",
             )
         if not isinstance(said, str) and not hasattr(said, "parts"):
             raise UsageError("edit= takes text, or a Content", found=describe(said))
