@@ -154,10 +154,10 @@ class Watched:
             told = only.usage_metadata
             usage = Usage.from_genai(told)
             if usage is not None and (usage.output or usage.total):
-                plain = getattr(told, "traffic_type", None) is None
-                plain = plain and getattr(request.config, "service_tier", None) is None
-                served, tier = only.model_version or "", None if plain else _tier(request, only)
-                return Spent(usage, False, served, tier)
+                asked = getattr(request.config, "service_tier", None)
+                traffic = getattr(told, "traffic_type", None)
+                tier = None if asked is None and traffic is None else _tier(request, only)
+                return Spent(usage, False, only.model_version or "", tier)
         said: Any = responses[-1] if responses else self._last
         served = "" if said is None else said.model_version or ""
         if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
