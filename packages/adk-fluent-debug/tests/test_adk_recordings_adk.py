@@ -55,7 +55,7 @@ async def test_what_adk_has_recorded_is_replayed(tmp_path: Path) -> None:
     events = await run_in_adk(clerk(), RecordingsPlugin(), _adk_recordings_config=config)
     assert RAN == ["A1"]
     recording = Recording.from_adk_recordings(tmp_path)
-    assert [len(run.llm_interactions) for run in recording.runs] == [1, 2]
+    assert [len(run.interactions) for run in recording.runs] == [1, 3]
     [tool] = recording.tool_interactions
     assert (tool.tool_name, tool.args) == ("refund", {"order": "A1"})
     backend = ReplayerBackend(recording)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from adk_fluent.debug._run_recorder import Note
+    from adk_fluent.debug._keeper import Note
 
 pytestmark = pytest.mark.adk
 
@@ -395,6 +395,7 @@ async def test_an_event_that_is_kept_is_what_would_be_written_at_once(event: Age
     with Recorder() as kept:
         await Agent("a", ScriptedModel("fine")).run("hi")
     [run] = kept._runs  # nobody else can add to it
+    assert isinstance(run, Middleware)
     await run.on_event(None, event)
     data = event.to_dict()
     data.get("state_delta", {}).pop("temp:t", None)
@@ -605,7 +606,7 @@ async def test_bookkeeping_is_not_held() -> None:
     with Recorder() as kept:
         pipeline = Agent("a", ScriptedModel("x")) >> Agent("b", ScriptedModel("x"))
         await pipeline.run("hi", config=ExecutionConfig(resumable=True))
-    held = [each for each in tape_of(kept) if "event" in each.make(*each.what)]
+    held = [each for each in tape_of(kept) if "event" in each[2](*each[3])]
     assert len(held) == len(kept.recording.events) == 2
 
 

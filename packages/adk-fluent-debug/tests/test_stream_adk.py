@@ -211,7 +211,7 @@ async def test_a_disk_that_fills_up_ends_the_stream_and_not_the_run(
     assert "ends here: File too large" in caplog.text
     assert len(kept.recording.llm_interactions) == 2
     run = Recording.load(tmp_path / "run.jsonl").runs[0]
-    assert (run.status, len(run.llm_interactions)) == ("", 1)
+    assert (run.status, len(run.interactions)) == ("", 1)
 
 
 @pytest.mark.parametrize(("secret", "runs"), [(CANARY, 1), ("pw12", 0)])

@@ -11,7 +11,7 @@ from recorded_desk import desk
 
 from adk_fluent.debug import Recorder, Recording, RecordingFileError
 from adk_fluent.debug._html import html_page
-from adk_fluent.debug._show import data_of, text_of
+from adk_fluent.debug._show import text_of
 from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def look(data: Any, like: Recording) -> bool:
     except RecordingFileError:
         return False
     text_of(recording)
-    data_of(recording)
     html_page(recording, like)
     recording.to_json()
     with suppress(UsageError):  # it says that there is no state

@@ -9,12 +9,13 @@ from typing import Any, cast
 import click
 
 from adk_fluent.cli import FINDINGS, OK, load, note
-from adk_fluent.debug._diff import counted, diff_events
+from adk_fluent.debug._diff import diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._replaying import replay as replay_recording
-from adk_fluent.debug._show import data_of, json_of, text_of
+from adk_fluent.debug._run import counted
+from adk_fluent.debug._show import text_of
 
 _FILE = click.Path(path_type=Path)
 _LINES = ".jsonl"
@@ -123,14 +124,13 @@ def record(
 @click.argument("file", type=_FILE)
 @click.option("--full", is_flag=True, help="Cut no value off.")
 @click.option("--state-at", type=int, metavar="N", help="Print state after event N alone, as JSON.")
-@_JSON
-def show(file: Path, state_at: int | None, *, full: bool, as_json: bool) -> None:
+def show(file: Path, state_at: int | None, *, full: bool) -> None:
     """Show what recording FILE holds: who did what, when, and what came of it."""
     recording = Recording.load(file)
-    if state_at is not None:
-        click.echo(json_of(recording.state_at(state_at)))
+    if state_at is None:
+        click.echo(text_of(recording, full=full))
     else:
-        click.echo(json_of(data_of(recording)) if as_json else text_of(recording, full=full))
+        click.echo(json.dumps(recording.state_at(state_at), indent=1))
 
 
 @click.command()

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from adk_fluent import protocol
 from adk_fluent.debug._redaction import REDACTED
+from adk_fluent.debug._run import Data, counted
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import asked_key
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adk_fluent.protocol import AgentEvent
-
-Data = dict[str, Any]
 
 _SHOWN: Final = 200  # characters of a value in a message
 _ABSENT: Final = "nothing"
@@ -75,11 +75,6 @@ def shown(value: Any) -> str:
         return _ABSENT
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things, in words: ``1 run``, ``2 runs``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class Missing:
@@ -330,11 +325,9 @@ def _lines(events: Sequence[AgentEvent]) -> list[str]:
 
 
 def _listed(events: Any) -> list[AgentEvent]:
-    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
-
     is_some = hasattr(events, "__iter__") and not isinstance(events, str | bytes | dict)
     made: list[Any] = list(cast("Iterable[Any]", events)) if is_some else [events]
     for each in made:
-        if not isinstance(each, AgentEvent):
+        if not isinstance(each, protocol.AgentEvent):
             raise UsageError("diff_events takes two lists of events", found=describe(each))
     return made

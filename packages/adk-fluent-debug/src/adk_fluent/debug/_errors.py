@@ -10,13 +10,6 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 
-def log_warning(text: str, *args: object) -> None:
-    """Log a warning; logging is slow to import."""
-    from adk_fluent.extend import LOG  # noqa: PLC0415  # see above
-
-    LOG.warning(text, *args)
-
-
 class RecordingFileError(DataFileError):
     """A file of a recording cannot be read or written.
 

@@ -9,8 +9,9 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from adk_fluent.debug._errors import RecordingFileError, log_warning
-from adk_fluent.debug._redaction import forms_of, without_content
+from adk_fluent import extend, protocol
+from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.debug._redaction import forms_of
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
@@ -26,10 +27,9 @@ FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
 _HEAD: Final = 1000  # bytes in which the format stands
 
-#: A type; a list of one shape; a tuple of one, for a list of as many; or the shapes of what may
-#: stand under some keys. It must stand there if the key ends with an exclamation mark, and may be
-#: null if it ends with a question mark.
-Shape = type | list[Any] | tuple[Any, ...] | dict[str, Any]
+#: A type; a list of one shape; or the shapes of what may stand under some keys. It must stand there
+#: if the key ends with an exclamation mark, and may be null if it ends with a question mark.
+Shape = type | list[Any] | dict[str, Any]
 
 
 class Time(float):
@@ -102,7 +102,7 @@ _FILE: Final[Shape] = {
             "answers": [dict],
             "message?": _CONTENT,
             "error": _ERROR,
-            "pipeline": {"hash": str, "nodes": [(str, str, str)]},
+            "pipeline": {"hash": str, "nodes": [{"name!": str, "kind!": str, "hash!": str}]},
             "spans": [{"start": Time, "end": Time}],
         }
     ],
@@ -121,9 +121,8 @@ def _schema(shape: Shape) -> Any:
                 core.nullable_schema(made) if key.endswith("?") else made, required=key[-1] == "!"
             )
         return core.typed_dict_schema(fields, extra_behavior="ignore")
-    if isinstance(shape, list | tuple):
-        count = len(shape) if isinstance(shape, tuple) else None
-        return core.list_schema(_schema(shape[0]), min_length=count, max_length=count, strict=True)
+    if isinstance(shape, list):
+        return core.list_schema(_schema(shape[0]), strict=True)
     if shape is Time:
         return core.float_schema(ge=-_MOST, le=_MOST, allow_inf_nan=False, strict=True)
     if shape in {int, bool}:
@@ -241,8 +240,6 @@ def check(data: Any, file: DataFile | str) -> None:
     """
     from pydantic_core import ValidationError  # noqa: PLC0415  # slow to import
 
-    from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # the same
-
     source = data_file()(file) if isinstance(file, str) else file
     if not isinstance(data, dict) or cast("Data", data).get("format") != FORMAT:
         how = "take a file that Recorder.save(...) has written"
@@ -272,7 +269,7 @@ def check(data: Any, file: DataFile | str) -> None:
                 raise source.error((*here, missing[0]), f"{missing[0]!r} is missing")
             try:
                 if kind == "event":
-                    AgentEvent.from_dict(entry["event"])
+                    protocol.AgentEvent.from_dict(entry["event"])
             except TypeError as error:
                 at, what = (*here, "event"), "this is no event"
                 raise source.error(at, what, found=str(error)) from error
@@ -308,23 +305,18 @@ def _unstreamed(text: str, file: DataFile) -> Data:
                 "this is no line of a recording", path=file.path, line=number
             ) from error
     if lines and lines[-1]:
-        log_warning("%s was cut off in its last line, which is left out", file.path)
+        extend.LOG.warning("%s was cut off in its last line, which is left out", file.path)
     return {**made, "runs": runs}
 
 
 def _read(runs: list[Data], line: Data) -> None:
-    number: int = line["run"]
+    number: int = line.pop("run")
     if number == len(runs):
         runs.append({"tape": []})
     if number < 0:
         raise IndexError(number)
-    if "entry" in line:
-        runs[number]["tape"].append(line["entry"])
-    else:
-        runs[number] = {**line["known"], "tape": runs[number]["tape"]}
-
-
-_NO_TAPE: Final[Data] = {"tape": []}
+    runs[number]["tape"] += line.pop("tape")
+    runs[number] |= line
 
 
 class Stream:
@@ -346,23 +338,17 @@ class Stream:
     """
 
     def __init__(
-        self,
-        file: Path,
-        metadata: Mapping[str, Any],
-        redaction: Redaction,
-        *,
-        overwrite: bool = False,
+        self, file: Path, metadata: Data, redaction: Redaction, *, overwrite: bool
     ) -> None:
         check_replaced(file, recordings=overwrite)
         self._file = file
         self._redaction = redaction
-        self._captures = metadata["capture_content"]
         self._secrets: set[str] = set()
         self._is_over = False
-        head = {"format": FORMAT, "version": VERSION, "lines": True, "metadata": dict(metadata)}
+        head = {"format": FORMAT, "version": VERSION, "lines": True, "metadata": metadata}
         try:  # in place: it may be a device, or a pipe
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._put([head], "w")
+            self._put(head, "w")
         except OSError as error:
             what = f"the file cannot be written: {error.strerror or error}"
             raise RecordingFileError(what, path=str(file)) from error
@@ -376,26 +362,16 @@ class Stream:
         """
         new = self._redaction.secrets_of(part) - self._secrets
         self._secrets |= new
-        clean = self._clean(part)
-        tape = clean.pop("tape")
-        lines: list[Data] = [{"run": number, "entry": each} for each in tape]
-        if clean:
-            lines.insert(0, {"run": number, "known": clean})
+        line = self._redaction.scrub_run({"run": number, **part}, self._secrets)
         try:
             if new:
                 self._take_out(new)
             if not self._is_over:
-                self._put(lines)
+                self._put(line)
         except OSError as error:
-            from adk_fluent.extend import LOG  # noqa: PLC0415  # logging is slow to import
-
             why = getattr(error.__cause__, "strerror", None) or error.strerror or error
-            LOG.error("the recording in %s ends here: %s", self._file, why)
+            extend.LOG.error("the recording in %s ends here: %s", self._file, why)
             self._is_over = True
-
-    def _clean(self, part: Data) -> Data:
-        clean = self._redaction.scrub_run(part, self._secrets)
-        return clean if self._captures else without_content(clean)
 
     def _take_out(self, new: set[str]) -> None:
         """Take what has turned out to be a credential out of the lines that are written."""
@@ -404,7 +380,7 @@ class Stream:
         if not any(form in text for each in forms_of(new) for form in forms_of([each])):
             return
         head, *lines = text.splitlines()
-        made = [head, *map(self._cleaned_line, lines)]
+        made = [head, *map(self._cleaned, lines)]
         try:
             write(self._file, "\n".join((*made, "")))
         except OSError:  # what must not stay there goes with all that follows it
@@ -413,16 +389,10 @@ class Stream:
             os.truncate(self._file, sum(len(f"{line}\n".encode()) for line, _ in kept))
             raise
 
-    def _cleaned_line(self, line: str) -> str:
-        data: Data = json.loads(line)
-        if "entry" in data:
-            data["entry"] = self._clean({"tape": [data["entry"]]})["tape"][0]
-        else:
-            data["known"] = self._clean({**data["known"], **_NO_TAPE})
-            del data["known"]["tape"]
-        return _line(data)
+    def _cleaned(self, line: str) -> str:
+        return _line(self._redaction.scrub_run(json.loads(line), self._secrets))
 
-    def _put(self, lines: list[Data], mode: Literal["a", "w"] = "a") -> None:
+    def _put(self, line: Data, mode: Literal["a", "w"] = "a") -> None:
         # opened each time: nobody says when the last run was recorded; half a character stands in
         # JSON as it stands behind a backslash
         whole = 0
@@ -431,7 +401,7 @@ class Stream:
                 mode, encoding="utf-8", errors="backslashreplace", newline="\n"
             ) as out:
                 whole = out.tell()
-                out.write("".join(f"{_line(each)}\n" for each in lines))
+                out.write(f"{_line(line)}\n")
         except OSError:
             with suppress(OSError):
                 os.truncate(self._file, whole)

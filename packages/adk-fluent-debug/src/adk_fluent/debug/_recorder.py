@@ -1,38 +1,30 @@
-"""Recording runs, and what becomes of what was recorded."""
+"""Recording runs: in a block, or as a middleware."""
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack, suppress
-from datetime import UTC, datetime
-from os import PathLike
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._errors import log_warning
-from adk_fluent.debug._recording import Recording
-from adk_fluent.debug._redaction import Redact, Redaction, without_content
-from adk_fluent.debug._run import RecordedRun
+from adk_fluent import extend
+from adk_fluent.debug._keeper import Keeper
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
     from typing import Self
 
-    from adk_fluent.debug._file import Stream
-    from adk_fluent.debug._run_recorder import RunRecorder
-
-Data = dict[str, Any]
+    from adk_fluent.debug._recording import Recording
 
 _OTHERS: Final = (
     "what runs in other threads, as with DbosEngine, is recorded where the pipeline has it: "
     "pipeline.middleware(recorder)"
 )
-_PACKAGES: Final = ("adk-fluent-core", "adk-fluent-debug", "google-adk", "google-genai")
+_FLAGS: Final = {"capture_content": True, "capture_state": True, "spans": False}
 
 
-class Recorder(Middleware):
+class Recorder(Keeper, Middleware):
     """Records runs: every model call, tool call and event, and state.
 
     ::
@@ -72,49 +64,19 @@ class Recorder(Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(
-        self,
-        capture_content: bool = True,
-        capture_state: bool = True,
-        redact: Redact | None = None,
-        *,
-        stream: str | PathLike[str] | None = None,
-        overwrite: bool = False,
-        spans: bool = False,
-    ) -> None:
-        flags = {"capture_content": capture_content, "capture_state": capture_state}
-        flags |= {"overwrite": overwrite, "spans": spans}
-        for name, value in flags.items():
-            if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-                raise UsageError(f"{name}= takes True or False", found=type(value).__name__)
-        if not isinstance(stream, str | PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
-            raise UsageError("stream= takes the path of a file", found=describe(stream))
-        self.capture_content: bool = capture_content
-        self.capture_state: bool = capture_state
-        self.spans: bool = spans
-        #: What is taken out.
-        self.redaction: Redaction = Redaction(redact)
-        self._file = stream
-        self._overwrite = overwrite
-        self._stream: Stream | None = None
-        self._runs: list[RunRecorder] = []
-        self._blocks: list[ExitStack] = []
-        self._built: tuple[tuple[Any, ...], Recording] | None = None
-
     def __enter__(self) -> Self:
         """Record every run of a pipeline that is compiled in this block."""
-        from adk_fluent.extend import middleware_everywhere  # noqa: PLC0415  # slow to import
-
         self._attach()
-        self._blocks.append(ExitStack())
-        self._blocks[-1].enter_context(middleware_everywhere(self))
+        block = ExitStack()
+        block.enter_context(extend.middleware_everywhere(self))
+        self._blocks.append(block)
         return self
 
     def __exit__(self, *error: object) -> None:
         """Record no further runs; that there were none is logged."""
         self._blocks.pop().close()
         if not self._runs and error[0] is None:
-            log_warning("no run was recorded in this block: %s", _OTHERS)
+            extend.LOG.warning("no run was recorded in this block: %s", _OTHERS)
 
     def new(self) -> Any:
         """What records one run; runs that a recorded tool starts are part of its call."""
@@ -134,47 +96,6 @@ class Recorder(Middleware):
             from adk_fluent.debug._spans_adk import attach  # noqa: PLC0415  # ADK, when it is used
 
             attach()
-
-    @property
-    def streams(self) -> bool:
-        """Whether what happens is written while it happens."""
-        return self._file is not None
-
-    def begun(self, run: RunRecorder) -> None:
-        """Take in a run that has begun.
-
-        Raises:
-            RecordingFileError: The file for the stream cannot be written, or would be missed.
-        """
-        if self._file is not None and self._stream is None:
-            from pathlib import Path  # noqa: PLC0415  # slow to import, and seldom needed
-
-            from adk_fluent.debug._file import Stream  # noqa: PLC0415  # the same
-
-            self._stream = Stream(
-                Path(self._file), self._metadata(), self.redaction, overwrite=self._overwrite
-            )
-        run.number = len(self._runs)
-        self._runs.append(run)
-        self.went_on(run)
-
-    def went_on(self, run: RunRecorder, entry: Data | None = None) -> None:
-        """Write to the stream what a run has done, or else what is known of it."""
-        if self._stream is not None and run.number is not None:
-            part = run.known() if entry is None else {"tape": [entry]}
-            self._stream.add(run.number, part)
-
-    def knows(self, session_id: str) -> bool:
-        """Whether it has recorded an earlier run of a session."""
-        return any(each.session_id == session_id for each in self._runs)
-
-    @property
-    def recording(self) -> Recording:
-        """What was recorded so far."""
-        mark = tuple((len(each.tape), each.status, len(each.spans or ())) for each in self._runs)
-        if self._built is None or self._built[0] != mark:
-            self._built = (mark, self._build())
-        return self._built[1]
 
     def get_recording(self) -> Recording:
         """The same as `recording`."""
@@ -202,31 +123,6 @@ class Recorder(Middleware):
                 )
         self.recording.save(path)
 
-    def _build(self) -> Recording:
-        raw = [each.data() for each in self._runs]
-        secrets = {each for run in raw for each in self.redaction.secrets_of(run)}
-        clean = (self.redaction.scrub_run(each, secrets) for each in raw)
-        runs = clean if self.capture_content else map(without_content, clean)
-        return Recording([*map(RecordedRun, runs)], self._metadata())
-
-    def _metadata(self) -> Data:
-        return {
-            "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": _versions(),
-            "capture_content": self.capture_content,
-            "capture_state": self.capture_state,
-        }
-
-
-def _versions() -> Data:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  # slow to import
-
-    made: Data = {"python": ".".join(map(str, sys.version_info[:3]))}
-    for name in _PACKAGES:
-        with suppress(PackageNotFoundError):
-            made[name] = version(name)
-    return made
-
 
 #: `Recorder` by its short name.
 recorder = Recorder
@@ -238,9 +134,7 @@ DESC: Final = MiddlewareDesc(
     {
         "type": "object",
         "properties": {
-            "capture_content": {"type": "boolean", "default": True},
-            "capture_state": {"type": "boolean", "default": True},
-            "spans": {"type": "boolean", "default": False},
+            name: {"type": "boolean", "default": default} for name, default in _FLAGS.items()
         },
         "additionalProperties": False,
     },

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
-import keyword
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from adk_fluent import extend
 from adk_fluent.debug import _file
-from adk_fluent.debug._diff import counted
-from adk_fluent.debug._errors import log_warning
-from adk_fluent.debug._run import RecordedRun
+from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.debug._run import Data, Recorded, RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import Self
 
     from adk_fluent.debug._diff import EventDiff
-    from adk_fluent.debug._run import LLMInteraction, RemoteInteraction, ToolInteraction
     from adk_fluent.protocol import AgentEvent
 
-Data = dict[str, Any]
 
-
-class Recording:
+class Recording(Recorded):
     """What a `Recorder` has recorded: one or more runs, with everything that a replay needs.
 
     Attributes:
@@ -35,87 +31,6 @@ class Recording:
         path: The file it was loaded from or saved to; None if there is none.
         edited: Its file was changed by hand after it was written.
     """
-
-    def __init__(self, runs: Sequence[RecordedRun], metadata: Mapping[str, Any]) -> None:
-        self.runs: list[RecordedRun] = list(runs)
-        self.metadata: Data = dict(metadata)
-        self.path: Path | None = None
-        self.edited: bool = False
-
-    def __repr__(self) -> str:
-        runs = counted(len(self.runs), "run")
-        calls = counted(len(self.llm_interactions), "model call")
-        tools = counted(len(self.tool_interactions), "tool call")
-        remote = len(self.remote_interactions)
-        also = f", {counted(remote, 'call')} of remote agents" if remote else ""
-        return f"<Recording: {runs}, {calls}, {tools}{also}>"
-
-    # --- look ----------------------------------------------------------------------------------
-
-    @property
-    def pipeline_ir_hash(self) -> str:
-        """`adk_fluent.ir.content_hash` of the first run's pipeline; "" when there is no run."""
-        return self.runs[0].ir_hash if self.runs else ""
-
-    @property
-    def events(self) -> list[AgentEvent]:
-        """The events of all runs, in order."""
-        return [event for run in self.runs for event in run.events]
-
-    @property
-    def llm_interactions(self) -> list[LLMInteraction]:
-        """The model calls of all runs."""
-        return [each for run in self.runs for each in run.llm_interactions]
-
-    @property
-    def tool_interactions(self) -> list[ToolInteraction]:
-        """The tool calls of all runs."""
-        return [each for run in self.runs for each in run.tool_interactions]
-
-    @property
-    def remote_interactions(self) -> list[RemoteInteraction]:
-        """The calls of remote agents of all runs."""
-        return [each for run in self.runs for each in run.remote_interactions]
-
-    def get_llm_interactions(self) -> list[LLMInteraction]:
-        """The same as `llm_interactions`."""
-        return self.llm_interactions
-
-    def get_tool_interactions(self) -> list[ToolInteraction]:
-        """The same as `tool_interactions`."""
-        return self.tool_interactions
-
-    @property
-    def captures_content(self) -> bool:
-        """Whether prompts, answers, arguments and results were recorded."""
-        return self.metadata.get("capture_content", True)
-
-    @property
-    def state_snapshots(self) -> list[Data]:
-        """Session state after each event, as `state_at` gives it.
-
-        Raises:
-            UsageError: State was not captured.
-        """
-        return [state for run in self.runs for state in run.states]
-
-    def state_at(self, index: int) -> Data:
-        """Session state after an event.
-
-        Args:
-            index: Which of `events`; negative numbers count from the end.
-
-        Raises:
-            UsageError: State was not captured, or there is no such event.
-        """
-        states = self.state_snapshots
-        if not -len(states) <= index < len(states):
-            raise UsageError(
-                f"the recording has no event {index}",
-                found=f"it has {counted(len(states), 'event')}",
-                help="an index of recording.events",
-            )
-        return states[index]
 
     def diff(self, events: Sequence[AgentEvent]) -> EventDiff:
         """What differs between the events recorded and those of another run."""
@@ -180,7 +95,9 @@ class Recording:
         body = {key: value for key, value in data.items() if key != "checksum"}
         made.edited = not _file.is_stream(text) and data.get("checksum") != _file.checksum(body)
         if made.edited:
-            log_warning("%s was edited since it was recorded: its checksum does not fit", path)
+            extend.LOG.warning(
+                "%s was edited since it was recorded: its checksum does not fit", path
+            )
         return made
 
     def to_adk_recordings(self, path: str | os.PathLike[str]) -> Path:
@@ -191,7 +108,7 @@ class Recording:
 
         Args:
             path: A file, which ADK calls ``generated-recordings.yaml``; or the folder of a test
-                case, in which it is called so.
+                case, in which it is called so. It is written over whatever it holds.
 
         Returns:
             The file.
@@ -233,7 +150,8 @@ class Recording:
         The page holds all that the recording holds, and is as secret.
 
         Args:
-            path: The file; all of it is written, or nothing. Missing folders are made.
+            path: The file; all of it is written, or nothing, over whatever it holds. Missing
+                folders are made.
             against: A recording that is shown beside it, with the first difference marked.
 
         Returns:
@@ -255,36 +173,30 @@ class Recording:
         _file.write(file, html_page(self, against))
         return file
 
-    def to_pytest(
-        self, path: str | os.PathLike[str], target: str, *, name: str = "test_recording"
-    ) -> Path:
+    def to_pytest(self, path: str | os.PathLike[str], target: str) -> Path:
         """Write a test that replays this recording, and compares events and state.
 
         Args:
-            path: The test file; the recording is saved beside it if it has no file yet.
+            path: The test file, in the place of which there must be none; the recording is saved
+                beside it if it has no file yet.
             target: The pipeline, as ``module:attribute`` or ``path.py:attribute``.
-            name: Name of the test.
 
         Returns:
             The file.
 
         Raises:
-            UsageError: The name is of no use, or the recording holds no content, or no events.
+            UsageError: The recording holds no content, or no events.
             TargetError: The target names nothing.
-            RecordingFileError: The file cannot be written.
+            RecordingFileError: The file cannot be written, or is there already.
         """
         from adk_fluent.cli import Target  # noqa: PLC0415  # slow to import
 
-        if not name.isidentifier() or keyword.iskeyword(name) or not name.startswith("test"):
-            raise UsageError(
-                "to_pytest(name=...) takes a name that pytest collects",
-                found=repr(name),
-                help="such as test_refund",
-            )
         place = Target.parse(target)
         check_content(self, "replayed")
         check_has_events(self)
         file = _path(path)
+        if file.exists():
+            raise RecordingFileError("there is such a file already", path=str(file))
         if self.path is None:
             self.save(file.with_suffix(".json"))
         assert self.path is not None  # noqa: S101  # just saved
@@ -292,7 +204,7 @@ class Recording:
         if place.is_file:
             source = _relative(_path(place.source), file.parent)
             loaded = f'f"{{HERE / {source!r}}}{target.removeprefix(place.source)}"'
-        _file.write(file, _TEST.format(file=beside, name=name, target=loaded))
+        _file.write(file, _TEST.format(file=beside, target=loaded))
         return file
 
 
@@ -345,7 +257,7 @@ from adk_fluent.debug import Recording, replay
 HERE = Path(__file__).parent
 
 
-def {name}() -> None:
+def test_recording() -> None:
     recording = Recording.load(HERE / {file!r})
     report = replay(load({target}), recording)
     assert report.ok, report.summary

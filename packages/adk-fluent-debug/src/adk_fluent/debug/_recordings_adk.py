@@ -11,16 +11,14 @@ from google.genai import types
 from pydantic import ValidationError
 
 from adk_fluent.debug._adk import dump_model, dump_request
-from adk_fluent.debug._diff import counted
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._file import FORMAT, VERSION, check, data_file, write
+from adk_fluent.debug._run import Data, RemoteInteraction, counted
 from adk_fluent.extend import LOG, to_yaml_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-Data = dict[str, Any]
 
 #: ADK 1.x has room for one answer to a request.
 _HAS_MANY: Final = "llm_responses" in schema.LlmRecording.model_fields
@@ -39,8 +37,9 @@ def export(runs: Iterable[Any], file: Path) -> None:
     made: list[schema.Recording] = []
     left_out = 0
     for index, run in enumerate(runs):
-        calls: list[Any] = [*run.llm_interactions, *run.tool_interactions]
-        for call in sorted(calls, key=lambda each: each.entry):
+        for call in run.interactions:
+            if isinstance(call, RemoteInteraction):
+                continue
             if call.error or call.cancelled or "within" in run.tape[call.entry]:
                 left_out += 1
                 continue

@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from adk_fluent.debug._run import LEFT_OUT
+from adk_fluent.debug._run import LEFT_OUT, Data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-Data = dict[str, Any]
 
 #: Stands in the place of what was taken out.
 REDACTED: Final = "[redacted]"
@@ -109,17 +107,11 @@ class Redaction:
                 found=describe(redact),
                 help="such as Redactor(keys={'iban'}), or lambda data: ...",
             )
-        self._own: Callable[[Any], Any] | None = found
-
-    def own(self, data: Any) -> Any:
-        """The data as the user's own function leaves it."""
-        return data if self._own is None else self._own(data)
+        self._own: Callable[[Any], Any] = found or _as_it_is
 
     def secrets(self, data: Any) -> set[str]:
         """Everything that is taken out of the data because of where it stands."""
-        found: set[str] = set()
-        if self._own is not None:
-            found.update(_gone(data, self._own(data)))
+        found = set(_gone(data, self._own(data)))
         for key, value, inside in _keyed(data):
             if inside != _SCHEMA and _KEYS.hides(key):
                 found.update(_leaves(value))
@@ -128,7 +120,7 @@ class Redaction:
     def scrub(self, data: Any, secrets: Iterable[str]) -> Any:
         """The data without credentials and these secrets, as the user's function has it."""
         known = _any_of(secrets)
-        return self._scrubbed(self.own(data), known, "")
+        return self._scrubbed(self._own(data), known, "")
 
     def secrets_of(self, run: Mapping[str, Any]) -> set[str]:
         """The `secrets` in everything of a run that may hold what nobody may see."""
@@ -139,7 +131,7 @@ class Redaction:
     def scrub_run(self, run: Mapping[str, Any], secrets: Iterable[str]) -> Data:
         """A run without credentials and these secrets; see `scrub`."""
         known = _any_of(secrets)
-        return mapped(run, lambda part: self._scrubbed(self.own(part), known, ""))
+        return mapped(run, lambda part: self._scrubbed(self._own(part), known, ""))
 
     def _scrubbed(self, data: Any, known: re.Pattern[str] | None, inside: str) -> Any:
         if isinstance(data, str):
@@ -163,6 +155,10 @@ class Redaction:
         if known is not None and isinstance(data, int | float) and known.fullmatch(str(data)):
             return REDACTED
         return data
+
+
+def _as_it_is(data: Any) -> Any:
+    return data
 
 
 def _clean(text: str, known: re.Pattern[str] | None) -> str:
@@ -272,6 +268,8 @@ def _gone(before: Any, after: Any) -> Iterator[str]:
     todo: list[tuple[Any, Any]] = [(before, after)]
     while todo:
         was, now = todo.pop()
+        if was is now:
+            continue
         if isinstance(was, dict) and isinstance(now, dict):
             for key, value in cast("dict[str, Any]", was).items():
                 if key not in now:
@@ -317,11 +315,10 @@ def _mapped_entry(entry: Data, change: Callable[[Any], Any]) -> Data:
 
 
 def without_content(run: Data) -> Data:
-    """A run with nothing in it that anybody has said, or written to state."""
+    """A run with nothing in it that anybody has said, or written to state; see `bare_entry`."""
     made = {key: each for key, each in run.items() if key not in _OF_RUNS}
     if "spans" in run:
         made["spans"] = [_picked(each, _OF_SPANS) for each in run["spans"]]
-    made["tape"] = [*map(bare_entry, run["tape"])]
     return made
 
 

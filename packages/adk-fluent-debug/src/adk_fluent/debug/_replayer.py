@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import ExitStack, aclosing
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from adk_fluent.debug._diff import counted
-from adk_fluent.debug._errors import UnusedInteractionsError, log_warning
+from adk_fluent import extend
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording, check_content
 from adk_fluent.debug._redaction import Redact, Redaction
-from adk_fluent.debug._run import called
+from adk_fluent.debug._replays import OnMismatch, Replays, ToolMode
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, one_of
 from adk_fluent.protocol import BackendBase, Middleware, resume_of
@@ -22,17 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from typing import Self
 
-    from adk_fluent.debug._run import Interaction
-    from adk_fluent.debug._tape import Tape
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import AgentEvent, RunResult
 
 Data = dict[str, Any]
-OnMismatch = Literal["error", "skip", "live", "live_then_record"]
-ToolMode = Literal["replay", "live"]
 
 
-class ReplayerBackend(BackendBase[Any]):
+class ReplayerBackend(Replays, BackendBase[Any]):
     """Runs a pipeline on ADK, with every answer of models and tools from a recording.
 
     ::
@@ -87,31 +81,22 @@ class ReplayerBackend(BackendBase[Any]):
         loaded = Recording.load(recording) if isinstance(recording, str | PathLike) else recording
         if not isinstance(loaded, Recording):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
             raise UsageError("a replay takes a Recording, or its file", found=describe(recording))
-        self.recording: Recording = loaded
         check_content(loaded, "replayed")
         if not loaded.runs:
             raise UsageError("this recording cannot be replayed: it holds no run")
-        self.on_mismatch: OnMismatch = on_mismatch
-        self.redaction: Redaction = Redaction(redact)
-        self.patience: float = patience
-        self.missed: int = 0
-        self._modes = dict(modes)
+        super().__init__(loaded, Redaction(redact), on_mismatch, dict(modes), patience)
         self._service = session_service
         self._recorder = Recorder(redact=redact) if on_mismatch == "live_then_record" else None
         self._middleware = Replayer(self)
         self._backend: Any = None
         self._blocks: list[ExitStack] = []
-        self._taken: set[int] = set()
-        self._used: set[tuple[int, int]] = set()
 
     def __enter__(self) -> Self:
         """Replay every run of a pipeline that is compiled in this block, whatever its backend."""
-        from adk_fluent.extend import middleware_everywhere  # noqa: PLC0415  # slow to import
-
         stack = ExitStack()
         if self._recorder is not None:
             stack.enter_context(self._recorder)
-        stack.enter_context(middleware_everywhere(self._middleware))
+        stack.enter_context(extend.middleware_everywhere(self._middleware))
         self._blocks.append(stack)
         return self
 
@@ -161,7 +146,7 @@ class ReplayerBackend(BackendBase[Any]):
 
         if options.get("state") is not None or resume_of(prompt) is not None:
             return options
-        run = self.recording.runs[self._next(dump_content(to_content(prompt)))]
+        run = self.recording.runs[self.next_run(dump_content(to_content(prompt)))]
         service = options.get("session_service") or self._adk.session_service
         app, user = compiled.config.app_name, options.get("user_id") or "user"
         wanted = options.get("session_id")
@@ -173,34 +158,6 @@ class ReplayerBackend(BackendBase[Any]):
         return {**options, "session_id": await seed(service, app, user, wanted, run.data)}
 
     # --- what was replayed ---------------------------------------------------------------------
-
-    @property
-    def unused(self) -> list[Interaction]:
-        """The calls of the recording that no run has asked for, in order.
-
-        Those that were cancelled before they were answered do not count.
-        """
-        return [
-            each
-            for number, run in enumerate(self.recording.runs)
-            for each in run.interactions
-            if (number, each.entry) not in self._used and not each.cancelled
-        ]
-
-    def check_unused(self) -> None:
-        """Refuse a replay that left calls of the recording unused.
-
-        Raises:
-            UnusedInteractionsError: There are some.
-        """
-        if unused := self.unused:
-            path = self.recording.path
-            name = "the recording" if path is None else path.name
-            raise UnusedInteractionsError(
-                f"{name} holds {counted(len(unused), 'call')} not asked for",
-                found=", ".join(map(called, unused)),
-                help="record again, or allow it: allow_unused=True in the mark `recording`",
-            )
 
     @property
     def recorded(self) -> Recording:
@@ -215,39 +172,6 @@ class ReplayerBackend(BackendBase[Any]):
                 help="ReplayerBackend(recording, on_mismatch='live_then_record')",
             )
         return self._recorder.recording
-
-    def is_live(self, tool: str) -> bool:
-        """Whether a tool is to run itself."""
-        return self._modes.get(tool, self._modes.get("", "replay")) == "live"
-
-    def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
-        """The recorded run that a run which begins now replays, and a fresh tape of it."""
-        number = self._next(message, resumed=resumed)
-        self._taken.add(number)
-        if len(self._taken) == len(self.recording.runs):
-            self._taken.clear()
-        from adk_fluent.debug._tape import Tape  # noqa: PLC0415  # asyncio
-
-        return number, Tape(self.recording.runs[number], self.patience)
-
-    def _next(self, message: Data | None, *, resumed: bool = False) -> int:
-        runs = self.recording.runs
-        free = [each for each in range(len(runs)) if each not in self._taken]
-        alike = [each for each in free if runs[each].resumed == resumed] or free[:1]
-        said = _text_of(message)
-        return next((n for n in alike if message and _text_of(runs[n].message) == said), alike[0])
-
-    def note(self, number: int, tape: Tape) -> None:
-        """Take in what a run has used, when it is over."""
-        self._used |= {(number, each) for each in tape.used}
-        left = [each for each in tape.calls if each.entry not in tape.used and not each.cancelled]
-        if left:
-            names = ", ".join(map(called, left))
-            log_warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
-
-
-def _text_of(message: Data | None) -> str:
-    return json.dumps(message and message.get("parts"), sort_keys=True)
 
 
 class Replayer(Middleware):

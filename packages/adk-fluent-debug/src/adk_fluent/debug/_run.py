@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from adk_fluent import protocol
 from adk_fluent.debug._errors import PipelineMismatchError
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import content_hash, walk
 from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from adk_fluent.ir import Node
@@ -21,11 +22,17 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
+_Call = TypeVar("_Call", bound="Interaction")
 #: Stands in the place of content that was not captured.
 LEFT_OUT: Final = "[not recorded]"
 #: What an entry has that begins a call, or ends it: its number.
 BEGIN: Final = ("model_call", "tool_call", "remote_call")
 END: Final = ("reply_of", "result_of")
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things, in words: ``1 run``, ``2 runs``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class RecordedRun:
@@ -82,10 +89,8 @@ class RecordedRun:
     @cached_property
     def events(self) -> list[AgentEvent]:
         """Its events; what agents did that a tool ran is on the tape alone."""
-        from adk_fluent.protocol import AgentEvent  # noqa: PLC0415  # slow to import
-
         ours = (each["event"] for each in self.tape if "event" in each and "within" not in each)
-        return [AgentEvent.from_dict(each) for each in ours]
+        return [protocol.AgentEvent.from_dict(each) for each in ours]
 
     @cached_property
     def calls(self) -> list[Interaction]:
@@ -97,34 +102,92 @@ class RecordedRun:
         """Its calls without those that were refused before anything was sent."""
         return [each for each in self.calls if each.sent]
 
-    @property
-    def llm_interactions(self) -> list[LLMInteraction]:
-        """Its model calls."""
-        return [each for each in self.interactions if isinstance(each, LLMInteraction)]
+
+class Recorded:
+    """What was recorded, to be looked at; see `Recording`."""
+
+    def __init__(self, runs: Sequence[RecordedRun], metadata: Mapping[str, Any]) -> None:
+        self.runs: list[RecordedRun] = list(runs)
+        self.metadata: Data = dict(metadata)
+        self.path: Path | None = None
+        self.edited: bool = False
+
+    def __repr__(self) -> str:
+        runs = counted(len(self.runs), "run")
+        calls = counted(len(self.llm_interactions), "model call")
+        tools = counted(len(self.tool_interactions), "tool call")
+        remote = len(self.remote_interactions)
+        also = f", {counted(remote, 'call')} of remote agents" if remote else ""
+        return f"<Recording: {runs}, {calls}, {tools}{also}>"
 
     @property
-    def tool_interactions(self) -> list[ToolInteraction]:
-        """Its tool calls."""
-        return [each for each in self.interactions if isinstance(each, ToolInteraction)]
-
-    @property
-    def remote_interactions(self) -> list[RemoteInteraction]:
-        """Its calls of remote agents."""
-        return [each for each in self.interactions if isinstance(each, RemoteInteraction)]
-
-
-class Recorded(Protocol):
-    """A recording, as far as what shows one needs it; see `Recording`."""
-
-    runs: list[RecordedRun]
-    metadata: Data
-    path: Path | None
-    edited: bool
+    def pipeline_ir_hash(self) -> str:
+        """`adk_fluent.ir.content_hash` of the first run's pipeline; "" when there is no run."""
+        return self.runs[0].ir_hash if self.runs else ""
 
     @property
     def events(self) -> list[AgentEvent]:
         """The events of all runs, in order."""
-        ...
+        return [event for run in self.runs for event in run.events]
+
+    @property
+    def llm_interactions(self) -> list[LLMInteraction]:
+        """The model calls of all runs."""
+        return self._of(LLMInteraction)
+
+    @property
+    def tool_interactions(self) -> list[ToolInteraction]:
+        """The tool calls of all runs."""
+        return self._of(ToolInteraction)
+
+    @property
+    def remote_interactions(self) -> list[RemoteInteraction]:
+        """The calls of remote agents of all runs."""
+        return self._of(RemoteInteraction)
+
+    def _of(self, kind: type[_Call]) -> list[_Call]:
+        calls = (each for run in self.runs for each in run.interactions)
+        return [each for each in calls if isinstance(each, kind)]
+
+    def get_llm_interactions(self) -> list[LLMInteraction]:
+        """The same as `llm_interactions`."""
+        return self.llm_interactions
+
+    def get_tool_interactions(self) -> list[ToolInteraction]:
+        """The same as `tool_interactions`."""
+        return self.tool_interactions
+
+    @property
+    def captures_content(self) -> bool:
+        """Whether prompts, answers, arguments and results were recorded."""
+        return self.metadata.get("capture_content", True)
+
+    @property
+    def state_snapshots(self) -> list[Data]:
+        """Session state after each event, as `state_at` gives it.
+
+        Raises:
+            UsageError: State was not captured.
+        """
+        return [state for run in self.runs for state in run.states]
+
+    def state_at(self, index: int) -> Data:
+        """Session state after an event.
+
+        Args:
+            index: Which of `events`; negative numbers count from the end.
+
+        Raises:
+            UsageError: State was not captured, or there is no such event.
+        """
+        states = self.state_snapshots
+        if not -len(states) <= index < len(states):
+            raise UsageError(
+                f"the recording has no event {index}",
+                found=f"it has {counted(len(states), 'event')}",
+                help="an index of recording.events",
+            )
+        return states[index]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,7 +363,10 @@ def _usage(responses: list[Data]) -> Usage | None:
 
 def pipeline_data(root: Node) -> Data:
     """What a pipeline is told by: its hash, and the name, kind and hash of each node."""
-    nodes = [[each.name, type(each).__name__, content_hash(each)[:16]] for each in walk(root)]
+    nodes = [
+        {"name": each.name, "kind": type(each).__name__, "hash": content_hash(each)[:16]}
+        for each in walk(root)
+    ]
     return {"hash": content_hash(root), "nodes": nodes}
 
 
@@ -314,20 +380,17 @@ def check_pipeline(recorded: Data | None, now: Data) -> None:
     Raises:
         PipelineMismatchError: They are not the same.
     """
-    if not recorded or recorded.get("hash") == now["hash"]:
-        return
-    was: list[list[str]] = recorded.get("nodes", [])
-    has: list[list[str]] = now["nodes"]
-    raise PipelineMismatchError(
-        "this recording is of another pipeline than the one that is run",
-        found=_changed(was, has),
-        help="record again, or replay with on_mismatch='live'",
-    )
+    if recorded and recorded.get("hash") != now["hash"]:
+        raise PipelineMismatchError(
+            "this recording is of another pipeline than the one that is run",
+            found=_changed(recorded.get("nodes", []), now["nodes"]),
+            help="record again, or replay with on_mismatch='live'",
+        )
 
 
-def _changed(was: list[list[str]], has: list[list[str]]) -> str:
+def _changed(was: list[Data], has: list[Data]) -> str:
     """Which node has changed; of those nested in each other, the innermost."""
-    before, after = ({name: rest for name, *rest in nodes} for nodes in (was, has))
+    before, after = ({each["name"]: each for each in nodes} for nodes in (was, has))
     parts = [f"{name!r} is gone" for name in before if name not in after]
     parts += [f"{name!r} is new" for name in after if name not in before]
     if parts:
@@ -336,5 +399,5 @@ def _changed(was: list[list[str]], has: list[list[str]]) -> str:
     if not changed:
         return "the same nodes in another order"
     name = changed[-1]
-    old, new = before[name][0], after[name][0]
+    old, new = before[name]["kind"], after[name]["kind"]
     return f"{new} {name!r} has changed{'' if old == new else f' from {old}'}"

@@ -3,66 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from itertools import chain
 from operator import attrgetter
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
+from adk_fluent.debug._keeper import RunNotes
 from adk_fluent.debug._redaction import bare_entry
-from adk_fluent.debug._run import pipeline_data
 from adk_fluent.extend import is_journal_key, json_safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from adk_fluent.debug._spans_adk import Spans
-    from adk_fluent.ir import Node
+    from adk_fluent.debug._keeper import Keeper
 
 Data = dict[str, Any]
-
-
-class Note(NamedTuple):
-    """Something that happened.
-
-    Attributes:
-        at: When (`time.perf_counter`).
-        within: The tool call it is part of, with the recorder that has it.
-        make: Makes an entry of a tape of the rest.
-        what: What it is made of, which nobody changes.
-    """
-
-    at: float
-    within: tuple[Keeper, int] | None
-    make: Callable[..., Data]
-    what: tuple[Any, ...]
-
-
-class Keeper(Protocol):
-    """Keeps the runs that are recorded, as `Recorder` does."""
-
-    capture_content: bool
-    capture_state: bool
-    spans: bool
-
-    @property
-    def streams(self) -> bool:
-        """Whether what happens is written while it happens."""
-        ...
-
-    def went_on(self, run: RunRecorder, entry: Data | None = None) -> None:
-        """Write to the stream what a run has done, or else what is known of it."""
-
-    def begun(self, run: RunRecorder) -> None:
-        """Take in a run that has begun."""
-
-    def knows(self, session_id: str) -> bool:
-        """Whether it has recorded an earlier run of a session."""
-        ...
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
@@ -93,104 +53,86 @@ def is_within(recorder: Keeper) -> bool:
     return within is not None and within[0] is recorder
 
 
-class RunRecorder(p.Middleware):
+class RunRecorder(RunNotes, p.Middleware):
     """Records one run.
 
     Args:
-        recorder: The `Recorder` whose run it is.
-
-    Attributes:
-        tape: What happened, in order, some of it not yet data.
-        status: How the run ended.
-        session_id: The session it runs in.
-        spans: Its spans; None if they are not recorded.
-        number: Which of the recorder's runs it is; None until it has begun.
+        keeper: The `Recorder` whose run it is.
     """
 
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, recorder: Keeper) -> None:
-        self.tape: list[Note] = []
-        self.status: str = ""
-        self.session_id: str = ""
-        self.number: int | None = None
-        self._recorder = recorder
-        self._streams = recorder.streams
-        self._captures = recorder.capture_content
+    def __init__(self, keeper: Keeper) -> None:
+        super().__init__(keeper)
+        self._streams = keeper.streams
+        self._captures = keeper.capture_content
         self._known: dict[Any, Any] = {}
-        self.spans: Spans | None = None
-        self._began = 0.0
         self._count = 0
-        self._message: Data | None = None
-        self._head: Data | None = None
-        self._root: Node | None = None
-        self._error: Data | None = None
 
     # --- the run -------------------------------------------------------------------------------
 
     def begin_run(self, call: p.RunCall, /) -> None:
         """Note what begins."""
-        self._root = call.root
+        self.root = call.root
         if self._captures:
-            self._message = _adk.dump_content(call.said)
+            self.message = _adk.dump_content(call.said)
         self._begin(call.ctx, resumed=call.resumed)
 
     def end_run(self, status: str, error: BaseException | None, /) -> None:
         """Note how the run ends."""
         self.status = status
         if error is not None and status in ("failed", "cancelled"):
-            self._error = _adk.dump_error(error)
-        self._recorder.went_on(self)
+            self.error = _adk.dump_error(error)
+        self.keeper.went_on(self)
 
     async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
         """Keep an event; those who are given the same one may change it later."""
         if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
             return
-        if self._head is None:
+        if self.head is None:
             self._begin(ctx)
-        self._add(_event, _keep_event(event))
+        self.add(_event, _keep_event(event))
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
-        self._add(_as_it_is, {"handed_in": path, "node": node, "partial": partial, "made": made})
+        self.add(_as_it_is, {"handed_in": path, "node": node, "partial": partial, "made": made})
 
     async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
         """Note in which order branches that run at the same time end."""
-        self._add(_as_it_is, {"branch_end": path, "node": node, "decides": decides})
+        self.add(_as_it_is, {"branch_end": path, "node": node, "decides": decides})
 
     def expired(self, node: str, path: str) -> None:
         """Note that a timeout has struck."""
-        self._add(_as_it_is, {"expired": path, "node": node})
+        self.add(_as_it_is, {"expired": path, "node": node})
 
     def _begin(self, ctx: Any, *, resumed: bool = False) -> None:
-        self._began = perf_counter()
+        self.began = perf_counter()
         session = ctx.session
-        self.session_id = session.id
-        self._head = {"session_id": session.id, "app_name": session.app_name}
+        self.head = {"session_id": session.id, "app_name": session.app_name}
         if resumed:
-            self._head["resumed"] = True
-            self._head["answers"] = _adk.answers_in(session)
-        if self._captures and not self._recorder.knows(session.id):
-            self._head["history"] = _adk.dump_history(session, ctx.invocation_id)
-        if self._recorder.capture_state:
-            self._head["state"] = _state(session.state)
-        if self._recorder.spans:
+            self.head["resumed"] = True
+            self.head["answers"] = _adk.answers_in(session)
+        if self._captures and not self.keeper.knows(session.id):
+            self.head["history"] = _adk.dump_history(session, ctx.invocation_id)
+        if self.keeper.capture_state:
+            self.head["state"] = _state(session.state)
+        if self.keeper.spans:
             from adk_fluent.debug._spans_adk import Spans  # noqa: PLC0415  # ADK, when it is used
 
             self.spans = Spans(self._ended_span)
-        self._recorder.begun(self)
+        self.keeper.begun(self)
 
     def _ended_span(self) -> None:
         if self.status:  # what ADK has around the run ends after it
-            self._recorder.went_on(self)
+            self.keeper.went_on(self)
 
-    def _add(self, make: Callable[..., Data], *what: Any) -> None:
+    def add(self, make: Callable[..., Data], *what: Any) -> None:
         if not self._captures:  # so that nothing of what was said is held
             make, what = _as_it_is, (bare_entry(make(*what)),)
-        self.tape.append(Note(perf_counter(), _WITHIN.get(), make, what))
+        self.tape.append((perf_counter(), _WITHIN.get(), make, what))
         if self._streams:
-            self._recorder.went_on(self, self._entry(self.tape[-1]))
+            self.keeper.went_on(self, self.entry(self.tape[-1]))
 
     def _number(self) -> int:
         self._count += 1
@@ -218,7 +160,7 @@ class RunRecorder(p.Middleware):
     async def _record(self, call: p.ModelCall, next: p.NextModel, end: Data) -> p.ModelReply:
         number = self._number()
         request = call.request
-        self._add(
+        self.add(
             _model_call,
             number,
             call.agent,
@@ -232,38 +174,33 @@ class RunRecorder(p.Middleware):
         if call.stream:
 
             async def forward(response: Any) -> None:
-                self._add(_fragment, number, _is_late(), _adk.keep_response(response))
+                self.add(_fragment, number, _is_late(), _adk.keep_response(response))
                 await call.emit(response)
 
             heard = replace(call, sink=p.Sink(forward, call.emitted))
         before = _adk.state_written(call.ctx)
-        kept: list[_adk.KeptResponse | str] | None = None
-        try:
-            reply = await next(heard)
-            end.update(_is_late())
-            kept = [_adk.keep_response(each) for each in reply.responses]
-        except BaseException as error:
-            _note_error(end, error)
-            raise
-        finally:
-            wrote = _adk.state_written(call.ctx)  # by who stands next to the model, as a budget
-            if wrote != before:
-                end["effects"] = json_safe({"state_delta": _changed(before, wrote)})
-            self._add(_reply, number, end, kept)
-        return reply
+        with _Ending(self, {"reply_of": number}, end):
+            try:
+                reply = await next(heard)
+                end |= {**_is_late(), "responses": [*map(_adk.keep_response, reply.responses)]}
+                return reply
+            finally:
+                wrote = _adk.state_written(call.ctx)  # by who stands next to the model, as a budget
+                if wrote != before:
+                    end["effects"] = json_safe({"state_delta": _changed(before, wrote)})
 
     async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Keep what an agent elsewhere is asked, and the events that come of it."""
         number = self._number()
-        self._add(_as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
+        self.add(_as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
 
         async def forward(event: Any) -> None:
-            self._add(
+            self.add(
                 _as_it_is, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)}
             )
             await call.emit(event)
 
-        with self._ending({"reply_of": number}) as end:
+        with _Ending(self, {"reply_of": number}) as end:
             reply = await next(replace(call, sink=p.Sink(forward)))
             end |= {**_is_late(), "responses": [_adk.dump_event(each) for each in reply.events]}
             return reply
@@ -273,9 +210,9 @@ class RunRecorder(p.Middleware):
         number = self._number()
         before = _adk.dump_actions(call.ctx.actions)
         asked = {"tool": call.name, "call_id": call.call_id, "args": json_safe(call.args)}
-        self._add(_as_it_is, {"tool_call": number, **_place(call), **asked})
-        token = _WITHIN.set((self._recorder, number))
-        with self._ending({"result_of": number}) as end:
+        self.add(_as_it_is, {"tool_call": number, **_place(call), **asked})
+        token = _WITHIN.set((self.keeper, number))
+        with _Ending(self, {"result_of": number}) as end:
             try:
                 result = await next(call)
                 end |= {**_is_late(), "result": _adk.dump_result(result)}
@@ -287,44 +224,6 @@ class RunRecorder(p.Middleware):
                     effects["state_delta"] = _changed(before.get("state_delta", {}), wrote)
                 if effects:
                     end["effects"] = json_safe(effects)
-
-    @contextmanager
-    def _ending(self, end: Data) -> Generator[Data]:
-        """Note how a call ends: what a block adds to that, or what it raises."""
-        try:
-            yield end
-        except BaseException as error:
-            _note_error(end, error)
-            raise
-        finally:
-            self._add(_as_it_is, end)
-
-    # --- as data -------------------------------------------------------------------------------
-
-    def data(self) -> Data:
-        """The run as it stands in a file, nothing taken out yet."""
-        return {**self.known(), "tape": [*map(self._entry, self.tape)]}
-
-    def _entry(self, note: Note) -> Data:
-        """What happened as an entry of a tape, the time first."""
-        entry = note.make(*note.what)
-        made: Data = {"t": round((note.at - self._began) * 1000, 3)}
-        made |= {key: each for key, each in entry.items() if each is not None or key == "result"}
-        if note.within is not None and note.within[0] is self._recorder:
-            made["within"] = note.within[1]
-        return made
-
-    def known(self) -> Data:
-        """What is known of the run beside what has happened in it, which is left out."""
-        made: Data = {"message": self._message, **(self._head or {}), "status": self.status}
-        if self._error is not None:
-            made["error"] = self._error
-        if self._root is not None:
-            made["pipeline"] = pipeline_data(self._root)
-        if self.spans:
-            made["spans"] = self.spans.data()
-        made["tape"] = []
-        return made
 
 
 class SpanRecorder(RunRecorder):
@@ -340,14 +239,7 @@ def _as_it_is(entry: Data) -> Data:
     return entry
 
 
-class KeptEvent(NamedTuple):
-    """An event as it was, in which there is nothing that is seldom."""
-
-    flat: tuple[Any, ...]
-    mappings: tuple[Data, Data, Data]
-
-
-def _keep_event(event: p.AgentEvent) -> KeptEvent | Data:
+def _keep_event(event: p.AgentEvent) -> tuple[Any, ...] | Data:
     """An event as it is now: its data, if there is anything in it that could be changed within."""
     state, artifacts, metadata = event.state_delta, event.artifact_delta, event.metadata
     flat = _flat_of(event)
@@ -355,15 +247,14 @@ def _keep_event(event: p.AgentEvent) -> KeptEvent | Data:
         map(type, chain(flat, state.values(), metadata.values()))
     ):
         return _event_data(event)
-    return KeptEvent(flat, (state.copy(), artifacts.copy(), metadata.copy()))
+    return (*flat, state.copy(), artifacts.copy(), metadata.copy())
 
 
-def _event(kept: KeptEvent | Data) -> Data:
-    if isinstance(kept, KeptEvent):
-        values: Data = dict(zip(_FLAT, kept.flat, strict=True))
-        values.update(zip(_MAPPINGS, kept.mappings, strict=True))
-        kept = _event_data(p.AgentEvent(**values))
-    return {"event": kept}
+def _event(kept: tuple[Any, ...] | Data) -> Data:
+    if isinstance(kept, dict):
+        return {"event": kept}
+    values: Data = dict(zip((*_FLAT, *_MAPPINGS), kept, strict=True))
+    return {"event": _event_data(p.AgentEvent(**values))}
 
 
 def _event_data(event: p.AgentEvent) -> Data:
@@ -389,21 +280,40 @@ def _fragment(number: int, late: Data, kept: _adk.KeptResponse | str) -> Data:
     return {"chunk_of": number, **late, "response": _adk.kept_response(kept)}
 
 
-def _reply(number: int, end: Data, kept: list[_adk.KeptResponse | str] | None) -> Data:
-    said = {} if kept is None else {"responses": [_adk.kept_response(each) for each in kept]}
-    return {"reply_of": number, **said, **end}
+def _ended(call: Data, end: Data) -> Data:
+    made: Data = {**call, **end}
+    if "responses" in made:  # those of remote agents are data already
+        said = made["responses"]
+        made["responses"] = [
+            each if isinstance(each, dict) else _adk.kept_response(each) for each in said
+        ]
+    return made
 
 
 def _place(call: p.RemoteCall | p.ToolCall) -> Data:
     return {"agent": call.agent, "branch": _adk.branch_of(call.ctx) or None}
 
 
-def _note_error(end: Data, error: BaseException) -> None:
-    if isinstance(error, asyncio.CancelledError | GeneratorExit):
-        end.pop("unsent", None)
-        end["cancelled"] = True
-    else:
-        end |= {**_is_late(), "error": _adk.dump_error(error)}
+class _Ending:
+    """Notes how a call ends: what a block adds to that, or what it raises."""
+
+    def __init__(self, run: RunRecorder, call: Data, end: Data | None = None) -> None:
+        self._run = run
+        self._call = call
+        self._end: Data = {} if end is None else end
+
+    def __enter__(self) -> Data:
+        return self._end
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            pass
+        elif isinstance(error, asyncio.CancelledError | GeneratorExit):
+            self._end.pop("unsent", None)
+            self._end["cancelled"] = True
+        else:
+            self._end |= {**_is_late(), "error": _adk.dump_error(error)}
+        self._run.add(_ended, self._call, self._end)
 
 
 def _is_late() -> Data:

@@ -6,24 +6,21 @@ import asyncio
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._run import called, check_pipeline, pipeline_data
+from adk_fluent.debug._run import Data, called, check_pipeline, pipeline_data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
-    from adk_fluent.debug._recording import Recording
-    from adk_fluent.debug._redaction import Redaction
+    from adk_fluent.debug._replays import Replays
     from adk_fluent.debug._run import Interaction
     from adk_fluent.debug._tape import Tape
-
-Data = dict[str, Any]
 
 #: What replays the model call that the code that runs is part of; a request in it is live.
 _LIVE: Final[ContextVar[RunReplayer | None]] = ContextVar("adk_fluent_debug_live", default=None)
@@ -31,30 +28,6 @@ _LIVE: Final[ContextVar[RunReplayer | None]] = ContextVar("adk_fluent_debug_live
 #: Seconds in which nothing happens, after which a call in a branch that was not recorded is one
 #: that nobody cancels.
 _STRAY_SECONDS: Final = 1.0
-
-
-class Source(Protocol):
-    """Has what is replayed, as `ReplayerBackend` does."""
-
-    recording: Recording
-    redaction: Redaction
-    missed: int
-
-    @property
-    def on_mismatch(self) -> str:
-        """What a call is answered that was not recorded so."""
-        ...
-
-    def is_live(self, tool: str) -> bool:
-        """Whether a tool is to run itself."""
-        ...
-
-    def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
-        """The recorded run that a run which begins now replays, and a fresh tape of it."""
-        ...
-
-    def note(self, number: int, tape: Tape) -> None:
-        """Take in what a run has used, when it is over."""
 
 
 class RunReplayer(p.Middleware):
@@ -67,7 +40,7 @@ class RunReplayer(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, backend: Source) -> None:
+    def __init__(self, backend: Replays) -> None:
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
@@ -113,16 +86,16 @@ class RunReplayer(p.Middleware):
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Hold an event up until it is its turn."""
         if self._tape is not None:
-            await self._tape.turnstile.hand_in(node, path, partial=partial)
+            await self._tape.turnstile.take_turn("handed", node, path, partial=partial)
 
     async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
         """Hold the end of a branch up until it is its turn."""
         if self._tape is not None:
-            await self._tape.turnstile.branch_end(node, path)
+            await self._tape.turnstile.take_turn("end", node, path)
 
     async def time_is_up(self, node: str, path: str) -> None:
         """Wait until a timeout strikes, as it did."""
-        await self._taken().turnstile.expiry(node, path)
+        await self._taken().turnstile.take_turn("expired", node, path)
 
     def expired(self, node: str, path: str) -> None:
         """Note that a timeout has struck."""

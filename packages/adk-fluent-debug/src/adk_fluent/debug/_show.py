@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from adk_fluent.debug._diff import counted, lane_name, lane_of
-from adk_fluent.debug._run import LEFT_OUT, Interaction, LLMInteraction, ToolInteraction
+from adk_fluent.debug._diff import lane_name, lane_of
+from adk_fluent.debug._run import (
+    LEFT_OUT,
+    Data,
+    Interaction,
+    LLMInteraction,
+    ToolInteraction,
+    counted,
+)
 from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
@@ -16,10 +22,11 @@ if TYPE_CHECKING:
 
     from adk_fluent.debug._run import Recorded, RecordedRun
 
-Data = dict[str, Any]
+
+Kind = Literal["model", "tool", "remote", "event", "span"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """Something that an agent, or another step, did.
 
@@ -30,24 +37,24 @@ class Row:
         label: The model, the tool, the remote agent, the step that made the event, or the span.
         start_ms: Milliseconds from the beginning of the run.
         end_ms: When it was over.
+        what: The call, the event, or the span as it stands in the file.
+        entry: Where it stands in `RecordedRun.tape`.
         status: ``ok``, ``error`` or ``cancelled``.
         error: The error's type and message; "" if there is none.
         tokens: Tokens of a model call.
-        what: The call, the event, or the span as it stands in the file.
-        entry: Where it stands in `RecordedRun.tape`.
         within: It was done by agents that a tool ran.
     """
 
-    kind: Literal["model", "tool", "remote", "event", "span"]
+    kind: Kind
     lane: str
     label: str
     start_ms: float
     end_ms: float
-    status: Literal["ok", "error", "cancelled"] = "ok"
+    what: Interaction | AgentEvent | Data = field(repr=False)
+    entry: int
+    status: str = "ok"
     error: str = ""
     tokens: int = 0
-    what: Interaction | AgentEvent | Data = field(repr=False)
-    entry: int = 0
     within: bool = False
 
     def to_dict(self) -> Data:
@@ -75,62 +82,36 @@ def duration(run: RecordedRun) -> float:
 
 def _calls(run: RecordedRun) -> Iterator[Row]:
     for call in run.interactions:
+        kind: Kind = "remote"
+        label, tokens = call.agent_name, 0
+        if isinstance(call, LLMInteraction):
+            kind, label, tokens = "model", call.model, call.usage.total if call.usage else 0
+        elif isinstance(call, ToolInteraction):
+            kind, label = "tool", call.tool_name
         entry = run.tape[call.entry]
-        start = float(entry.get("t", 0.0))
-        model = call if isinstance(call, LLMInteraction) else None
-        tool = call if isinstance(call, ToolInteraction) else None
-        yield Row(
-            kind="model" if model else "tool" if tool else "remote",
-            lane=lane_name(call.agent_name, call.branch or ""),
-            label=model.model if model else tool.tool_name if tool else call.agent_name,
-            start_ms=start,
-            end_ms=start + call.latency_ms,
-            status="cancelled" if call.cancelled else "error" if call.error else "ok",
-            error=error_text(call.error),
-            tokens=model.usage.total if model and model.usage else 0,
-            what=call,
-            entry=call.entry,
-            within="within" in entry,
-        )
+        start, lane = float(entry.get("t", 0.0)), lane_name(call.agent_name, call.branch or "")
+        status = "cancelled" if call.cancelled else "error" if call.error else "ok"
+        how = (status, error_text(call.error), tokens, "within" in entry)
+        yield Row(kind, lane, label, start, start + call.latency_ms, call, call.entry, *how)
 
 
 def _events(run: RecordedRun) -> Iterator[Row]:
     for at, entry in enumerate(run.tape):
-        if "event" not in entry:
-            continue
-        event = AgentEvent.from_dict(entry["event"])
-        time = float(entry.get("t", 0.0))
-        yield Row(
-            kind="event",
-            lane=lane_of(event),
-            label=event.node or event.author,
-            start_ms=time,
-            end_ms=time,
-            status="error" if event.error else "ok",
-            error=_event_error(event),
-            what=event,
-            entry=at,
-            within="within" in entry,
-        )
+        if "event" in entry:
+            event = AgentEvent.from_dict(entry["event"])
+            who, time = event.node or event.author, float(entry.get("t", 0.0))
+            how = ("error" if event.error else "ok", _event_error(event), 0, "within" in entry)
+            yield Row("event", lane_of(event), who, time, time, event, at, *how)
 
 
 def _spans(run: RecordedRun) -> Iterator[Row]:
     known = {str(each.get("span_id")): each for each in run.spans}
     times = [float(each.get("t", 0.0)) for each in run.tape]
     for each in run.spans:
-        failed = each.get("status") == "error"
-        start = float(each.get("start", 0.0))
-        yield Row(
-            kind="span",
-            lane=_agent_of(each, known) or "spans",
-            label=str(each.get("name", "")),
-            start_ms=start,
-            end_ms=float(each.get("end", 0.0)),
-            status="error" if failed else "ok",
-            error="failed" if failed else "",
-            what=each,
-            entry=bisect_left(times, start),
-        )
+        start, end = float(each.get("start", 0.0)), float(each.get("end", 0.0))
+        lane, at = _agent_of(each, known) or "spans", bisect_left(times, start)
+        how = ("error", "failed") if each.get("status") == "error" else ("ok", "")
+        yield Row("span", lane, str(each.get("name", "")), start, end, each, at, *how)
 
 
 def _agent_of(span: Data, known: dict[str, Data]) -> str:
@@ -213,14 +194,6 @@ def text_of(recording: Recorded, *, full: bool = False) -> str:
     return "\n".join(map(_printable, _lines(recording, 0 if full else SHOWN)))
 
 
-def data_of(recording: Recorded) -> Data:
-    """What a recording holds, for programs."""
-    runs = [
-        {**run_data(run), "rows": [each.to_dict() for each in rows(run)]} for run in recording.runs
-    ]
-    return {**head_of(recording), "runs": runs}
-
-
 def head_of(recording: Recorded) -> Data:
     """What a recording is: its name, what it holds in a few words, and where it was made."""
     return {
@@ -294,8 +267,3 @@ def _printable(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in line)
-
-
-def json_of(data: Data) -> str:
-    """Data as JSON that every terminal and pipe takes."""
-    return json.dumps(data, ensure_ascii=True, indent=1)

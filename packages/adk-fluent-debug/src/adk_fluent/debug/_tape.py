@@ -6,9 +6,9 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent.debug._diff import Difference, counted, first_difference, shown
+from adk_fluent.debug._diff import Difference, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._run import BEGIN, END, number_of
+from adk_fluent.debug._run import BEGIN, END, Data, counted, number_of
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.debug._run import Interaction, RecordedRun
     from adk_fluent.protocol import AgentEvent
-
-Data = dict[str, Any]
 
 #: What is alike in what one line of control does: the kind, the step, its position, a fragment.
 Lane = tuple[str, str, str, bool]
@@ -130,39 +128,28 @@ class Turnstile:
                 if not future.done():
                     future.set_result(None)
 
-    async def hand_in(self, node: str, path: str, *, partial: bool) -> None:
-        """Wait for the turn of an event that is about to be handed in.
+    async def take_turn(self, kind: str, node: str, path: str, *, partial: bool = False) -> None:
+        """Wait for the turn of something that is about to happen, and take it.
 
         Args:
-            node: The step that makes it.
+            kind: An event is ``handed`` in, a branch comes to its ``end``, or a timeout has
+                ``expired``, which never happens where it was not recorded.
+            node: The step.
             path: Its position.
-            partial: It is a fragment.
+            partial: The event is a fragment.
         """
-        await self._pass(("handed", node, path, partial))
-
-    async def branch_end(self, node: str, path: str) -> None:
-        """Wait for the turn of a branch to end."""
-        await self._pass(("end", node, path, False))
-
-    async def expiry(self, node: str, path: str) -> None:
-        """Wait for a timeout to strike; where it did not, for ever."""
-        lane = ("expired", node, path, False)
-        if (index := self._next(lane)) is None:
-            await asyncio.get_running_loop().create_future()
-        else:
+        lane = (kind, node, path, partial)
+        if (index := self._next(lane)) is not None:
             await self.turn(index)
             self._take(lane)
+        elif kind == "expired":
+            await asyncio.get_running_loop().create_future()
+        else:
+            await self.stray()
 
     async def turn(self, index: int) -> None:
         """Wait until all has happened that was recorded before something."""
         await self._reach(self._places[index])
-
-    async def _pass(self, lane: Lane) -> None:
-        if (index := self._next(lane)) is None:
-            await self.stray()
-        else:
-            await self.turn(index)
-            self._take(lane)
 
     async def stray(self, patience: float | None = None) -> None:
         """Hold up what is not on the tape until all is over; it may be cancelled before.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent import extend
 from adk_fluent.errors import SessionError, UsageError
 from adk_fluent.extend import LOG, describe, storage_fault
 
@@ -114,17 +115,12 @@ class TimeTravel:
             SessionError: There is no such session, or there is one of the new id.
         """
         from adk_fluent.debug._adk import edit_event  # noqa: PLC0415  # ADK, when it is used
-        from adk_fluent.extend import (  # noqa: PLC0415  # the same
-            copy_events,
-            initial_state,
-            write_state,
-        )
 
         _check_state(state)
         stored = await self._stored(session)
         stop = _place(stored, at) + 1
         edits = _edits(stored, stop, edit)
-        kept = copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
+        kept = extend.copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
         for place, said in edits.items():
             edit_event(kept[place], said)
         await self._check_free(stored, session_id)
@@ -132,7 +128,7 @@ class TimeTravel:
             app_name=stored.app_name,
             user_id=stored.user_id,
             session_id=session_id,
-            state=initial_state(stored),
+            state=extend.initial_state(stored),
         )
         ids: Data = {"app_name": made.app_name, "user_id": made.user_id, "session_id": made.id}
         try:
@@ -141,7 +137,7 @@ class TimeTravel:
                 await self._service.append_event(session=made, event=event)
             if state:
                 last = next((each for each in reversed(kept) if each.author != "user"), kept[-1])
-                await write_state(
+                await extend.write_state(
                     self._service,
                     made,
                     state,
@@ -173,7 +169,8 @@ class TimeTravel:
         app_name, user_id = (getattr(session, name, None) for name in ("app_name", "user_id"))
         if not (isinstance(id, str) and isinstance(app_name, str) and isinstance(user_id, str)):
             raise UsageError(
-                "time travel takes a session, or the result of a run in it", found=describe(session)
+                "time travel takes a session, or the result of a run in it",
+                found=describe(session),
             )
         found = await self._service.get_session(app_name=app_name, user_id=user_id, session_id=id)
         if found is None:
@@ -211,16 +208,14 @@ def _own(delta: Mapping[str, Any]) -> Data:
 
 
 def _state(session: Session, stop: int) -> Data:
-    from adk_fluent.extend import initial_state, is_journal_key  # noqa: PLC0415  # they import ADK
-
-    state = initial_state(session)
+    state = extend.initial_state(session)
     for event in session.events[:stop]:
         state.update(_own(event.actions.state_delta))
     shared = {key: each for key, each in session.state.items() if key.startswith(_SHARED)}
     return {
         key: value
         for key, value in {**state, **shared}.items()
-        if value is not None and not is_journal_key(key)
+        if value is not None and not extend.is_journal_key(key)
     }
 
 
@@ -231,12 +226,10 @@ def _mapping(name: str, given: Any) -> Mapping[Any, Any]:
 
 
 def _check_state(state: Any) -> None:
-    from adk_fluent.extend import is_journal_key  # noqa: PLC0415  # it imports ADK
-
     given = _mapping("state", state)
     for key in given:
         passes = str(key).startswith(_TEMPORARY)
-        if not isinstance(key, str) or passes or is_journal_key(key):
+        if not isinstance(key, str) or passes or extend.is_journal_key(key):
             raise UsageError(
                 "state= takes keys that a session keeps",
                 found=f"the key {key!r}",
@@ -279,12 +272,10 @@ def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
     A pipeline says so after each step, in an event of its own or with what the step wrote. Where
     an event of another branch comes between, it may tell of what is not kept, and is not taken.
     """
-    from adk_fluent.extend import to_agent_event  # noqa: PLC0415  # it imports ADK
-
-    last = to_agent_event(events[stop - 1])
+    last = extend.to_agent_event(events[stop - 1])
     found: list[Event] = []
     for event in events[stop:]:
-        seen = to_agent_event(event)
+        seen = extend.to_agent_event(event)
         why = None if seen.content is not None else seen.metadata.get("why")
         if why not in _BOOKKEEPING:
             break
@@ -303,6 +294,4 @@ def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
 
 
 def _is_journal(event: Event) -> bool:
-    from adk_fluent.extend import is_journal_key  # noqa: PLC0415  # it imports ADK
-
-    return any(map(is_journal_key, event.actions.state_delta))
+    return any(map(extend.is_journal_key, event.actions.state_delta))

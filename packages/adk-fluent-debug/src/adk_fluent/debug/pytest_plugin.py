@@ -84,22 +84,15 @@ def _opened(item: pytest.Item, mark: pytest.Mark) -> tuple[Any, Callable[[], Non
     options: dict[str, Any] = {"mode": "none", "allow_unused": False, **mark.kwargs}
     mode, allowed = options.pop("mode"), options.pop("allow_unused")
     mode = item.config.getoption("--record-mode") or mode
+    fault = ""
     if len(mark.args) != 1 or not isinstance(mark.args[0], str | Path):
-        raise UsageError(
-            "the mark `recording` takes the path of one file",
-            node=item.name,
-            help='@pytest.mark.recording("recordings/order.json")',
-        )
-    if mode not in _MODES:
-        raise UsageError(
-            f"the mark `recording` has no mode {mode!r}",
-            node=item.name,
-            help=f"one of {', '.join(_MODES)}",
-        )
-    if unknown := options.keys() - {"tools", "redact"}:
-        raise UsageError(
-            f"the mark `recording` takes no {min(unknown)!r}", node=item.name, help=_MARK
-        )
+        fault = "takes the path of one file"
+    elif mode not in _MODES:
+        fault = f"has no mode {mode!r}"
+    elif unknown := options.keys() - {"tools", "redact"}:
+        fault = f"takes no {min(unknown)!r}"
+    if fault:
+        raise UsageError(f"the mark `recording` {fault}", node=item.name, help=_MARK)
     file = item.path.parent / mark.args[0]
     if mode == "rewrite" or (mode != "none" and not file.exists()):
         recorder = Recorder(redact=options.get("redact"))
