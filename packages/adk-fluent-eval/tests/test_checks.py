@@ -27,8 +27,9 @@ from adk_fluent.eval._checks._checks import (
 )
 from adk_fluent.eval._checks._matching import equal, mismatch
 from adk_fluent.eval._checks._rouge import rouge1
-from adk_fluent.eval._outcome import Step, Tokens
+from adk_fluent.eval._outcome import Step
 from adk_fluent.eval._text import plain
+from adk_fluent.protocol import Usage
 
 
 def observed(case: FluentCase, *turns: TurnOutcome, **fields: Any) -> Observation:
@@ -37,7 +38,7 @@ def observed(case: FluentCase, *turns: TurnOutcome, **fields: Any) -> Observatio
 
 def said(answer: str = "", *calls: tuple[str, dict[str, Any]]) -> TurnOutcome:
     steps = [Step("a", tool=ToolUse(name, args)) for name, args in calls]
-    return TurnOutcome("x", answer, steps, tokens=Tokens(prompt=10))
+    return TurnOutcome("x", answer, steps, tokens=Usage(prompt=10))
 
 
 A, B = ("a", {"n": 1}), ("b", {"n": 2})
@@ -180,11 +181,11 @@ def test_budgets() -> None:
     made = check_budget(seen)
     assert made
     assert made.ok
-    seen.turns[0].tokens = Tokens(prompt=11)
+    seen.turns[0].tokens = Usage(prompt=11)
     made = check_budget(seen)
     assert made
     assert made.status is MetricStatus.FAILED
-    seen.turns[0].tokens = Tokens(prompt=1)
+    seen.turns[0].tokens = Usage(prompt=1)
     seen.tokens_unknown, seen.cost_usd, seen.cost_unknown = "no usage", None, "no price"
     case.max_cost_usd = None
     made = check_budget(seen)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,16 @@ def test_exit_codes(args: tuple[str, ...], code: int) -> None:
     assert call("run", *args) == code
 
 
+def test_a_module_with_one_suite_needs_no_name() -> None:
+    Path("one.py").write_text(DESK.partition("good = ")[0], "utf-8")
+    assert call("run", "one.py") == 1  # one of its cases fails
+
+
+def test_a_run_in_a_thread_needs_no_signals() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(call, "run", "desk.py:good").result() == 0
+
+
 def test_documents_on_standard_output_are_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("run", "desk.py:good", "--json", "-", "-q") == 0
     out, err = capsys.readouterr()
@@ -160,6 +171,8 @@ def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(Path("c.json").read_text("utf-8"))["regressed"][0]["id"] == "good"
     assert call("compare", "n.json", "b.json", "--max-regressions", "1") == 0
     assert call("compare", "n.json", "none.json") == 2
+    assert call("run", "desk.py:suite", "--baseline", "none.json") == 2
+    assert "write one with --update-baseline" in capsys.readouterr().err
 
 
 def test_the_summary_of_a_step_on_github(
@@ -187,7 +200,7 @@ def test_the_summary_of_a_step_on_github(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "desk.py/summary.md")
     capsys.readouterr()
     assert call(*run) == 3
-    assert "desk.py/summary.md" in capsys.readouterr().err
+    assert "error: desk.py/summary.md cannot be written: Not a directory" in capsys.readouterr().err
 
 
 def test_a_bug_in_making_a_document_is_no_file_that_cannot_be_written() -> None:

@@ -20,11 +20,11 @@ from adk_fluent.eval import (
     MetricScore,
     MetricStatus,
     Step,
-    Tokens,
     ToolUse,
     TurnOutcome,
 )
 from adk_fluent.eval._report._html import histogram, html_page
+from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,11 +102,11 @@ def full_outcome(text: str = "hm", id: str = "a", status: str = "failed") -> Cas
         tags=[text],
         metadata={text: text},
         scores=[score],
-        turns=[TurnOutcome(text, "answer " + text, steps, 1.5, Tokens(5, 1, 2, 3), 2)] * 2,
+        turns=[TurnOutcome(text, "answer " + text, steps, 1.5, Usage(5, 1, 2, 3), 2)] * 2,
         state={text: text},
-        tokens=Tokens(1000, 100, 20, 3),
+        tokens=Usage(1000, 100, 20, 3),
         cost_usd=0.25,
-        eval_tokens=Tokens(77),
+        eval_tokens=Usage(77),
         duration_s=2.5,
         target_node=text,
         stop_reason=text,

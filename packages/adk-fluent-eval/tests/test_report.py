@@ -20,10 +20,10 @@ from adk_fluent.eval import (
     MetricStatus,
     Status,
     Step,
-    Tokens,
     ToolUse,
     TurnOutcome,
 )
+from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ NO_LOW = MetricScore("low", MetricStatus.NOT_EVALUATED, None, 0.5, lower_is_bett
 
 def test_figures() -> None:
     made = report(
-        outcome("b", "failed", 1, tags=["t"], tokens=Tokens(prompt=5)),
+        outcome("b", "failed", 1, tags=["t"], tokens=Usage(prompt=5)),
         outcome("a", "passed", 2, tags=["t", "u"], cost_usd=0.5),
         outcome("a", "error", 1, tags=["t"]),
         outcome("c", "skipped"),

@@ -472,6 +472,14 @@ def test_every_kind_of_pipeline_runs(kind: str) -> None:
     assert made.tokens.total > 0
 
 
+def test_a_factory_that_raises_late_is_at_fault_and_not_the_standard_library() -> None:
+    made, case = [desk(), desk()], FluentCase("hi", expected_status="completed")
+    report = FluentEvalSuite("s", made.pop, [case], num_runs=3).run_sync()
+    [last] = [each for each in report.outcomes if each.status == "error"]
+    assert "the factory of the pipeline raised" in (last.error or "")
+    assert "contextlib" not in (last.error or "")
+
+
 def test_a_factory_is_called_for_each_run_and_what_it_makes_is_closed() -> None:
     made: list[Any] = []
 

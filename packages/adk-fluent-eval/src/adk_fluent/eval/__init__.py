@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         MetricStatus,
         Status,
         Step,
-        Tokens,
         ToolUse,
         TurnOutcome,
     )
@@ -51,7 +50,7 @@ else:
             "_errors": "EvalError EvalFailedError EvalFileError MetricUnavailableError",
             "_gate": "Gate",
             "_metrics": "PrebuiltMetrics",
-            "_outcome": "CaseOutcome Finding MetricScore MetricStatus Status Step Tokens ToolUse"
+            "_outcome": "CaseOutcome Finding MetricScore MetricStatus Status Step ToolUse"
             " TurnOutcome",
             "_report._report": "FluentEvalReport ModelMatrix",
             "_report._statistics": "CaseChange MetricSummary RegressionReport TagSummary",
@@ -91,7 +90,6 @@ __all__ = [
     "Status",
     "Step",
     "TagSummary",
-    "Tokens",
     "ToolCall",
     "ToolUse",
     "Turn",

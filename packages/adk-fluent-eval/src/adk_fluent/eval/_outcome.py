@@ -9,6 +9,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.protocol import Usage
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -99,32 +101,6 @@ class Step:
 
 
 @dataclass(slots=True)
-class Tokens:
-    """Tokens of model calls.
-
-    Attributes:
-        prompt: Prompt tokens, those of tool results included.
-        cached: The part of `prompt` that came from a cache.
-        output: Answer tokens.
-        thoughts: Thinking tokens, not part of `output`.
-    """
-
-    prompt: int = 0
-    cached: int = 0
-    output: int = 0
-    thoughts: int = 0
-
-    @property
-    def total(self) -> int:
-        """All tokens, each counted once."""
-        return self.prompt + self.output + self.thoughts
-
-    def __add__(self, other: Tokens) -> Tokens:
-        kinds = ("prompt", "cached", "output", "thoughts")
-        return Tokens(*(getattr(self, each) + getattr(other, each) for each in kinds))
-
-
-@dataclass(slots=True)
 class TurnOutcome:
     """One turn of the conversation.
 
@@ -144,7 +120,7 @@ class TurnOutcome:
     response: str = ""
     steps: list[Step] = field(default_factory=list[Step])
     duration_s: float = 0.0
-    tokens: Tokens = field(default_factory=Tokens)
+    tokens: Usage = field(default_factory=Usage)
     model_calls: int = 0
     invocation_id: str = ""
     status: str = ""
@@ -254,9 +230,9 @@ class CaseOutcome:
     scores: list[MetricScore] = field(default_factory=list[MetricScore])
     turns: list[TurnOutcome] = field(default_factory=list[TurnOutcome])
     state: dict[str, Any] = field(default_factory=dict[str, Any])
-    tokens: Tokens = field(default_factory=Tokens)
+    tokens: Usage = field(default_factory=Usage)
     cost_usd: float | None = None
-    eval_tokens: Tokens = field(default_factory=Tokens)
+    eval_tokens: Usage = field(default_factory=Usage)
     eval_calls: int = 0
     duration_s: float = 0.0
     note: str = ""
@@ -297,7 +273,7 @@ class CaseOutcome:
 
 
 #: All that an outcome is made of.
-RECORDS: Final = (CaseOutcome, Finding, MetricScore, Step, Tokens, ToolUse, TurnOutcome)
+RECORDS: Final = (CaseOutcome, Finding, MetricScore, Step, ToolUse, TurnOutcome, Usage)
 
 
 def defaults_of(record: type) -> dict[str, Any]:

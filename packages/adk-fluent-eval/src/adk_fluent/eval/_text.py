@@ -161,7 +161,9 @@ def _replace_all(value: Any, secrets: dict[str, str]) -> Any:
         pairs = cast("dict[str, Any]", value).items()
         return {_replace_all(key, secrets): _replace_all(each, secrets) for key, each in pairs}
     for name in getattr(value, "__dataclass_fields__", ()):
-        setattr(value, name, _replace_all(getattr(value, name), secrets))
+        made = _replace_all(before := getattr(value, name), secrets)
+        if made is not before:  # some records are frozen, and have no text
+            setattr(value, name, made)
     return value
 
 

@@ -17,9 +17,10 @@ from adk_fluent.eval import _metrics
 from adk_fluent.eval._cases._turn import StateMap, Turn, key_of
 from adk_fluent.eval._checks._matching import compare_calls, mismatch
 from adk_fluent.eval._metrics import METRICS, PrebuiltMetrics
-from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, Tokens, TurnOutcome
+from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, TurnOutcome
 from adk_fluent.eval._text import error_line, measured, plain, shown
 from adk_fluent.ir import UNSET
+from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,9 +72,9 @@ class Observation:
     failure: BaseException | None = None
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> Usage:
         """Tokens of all model calls."""
-        return sum((turn.tokens for turn in self.turns), Tokens())
+        return sum((turn.tokens for turn in self.turns), Usage())
 
     @property
     def duration_s(self) -> float:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, Target, attribute_of, module_of, note
+from adk_fluent.errors import AdkFluentError
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import Source, with_suite
 from adk_fluent.eval._report._documents import document, plain_line
@@ -83,10 +85,12 @@ def _from_module(target: Target) -> list[FluentEvalSuite]:
     module = module_of(target)
     known = [name for name, each in vars(module).items() if isinstance(each, FluentEvalSuite)]
     names = ", ".join(known) or "none"
-    if target.attribute is None:
+    if target.attribute is None and len(known) != 1:
         help = f"name one: {target.source}:{(*known, 'suite')[0]}"
         raise target.error(f"{target.text} names no suite", help, found=names)
-    value: Any = attribute_of(target, module)
+    value: Any = (
+        vars(module)[known[0]] if target.attribute is None else attribute_of(target, module)
+    )
     if callable(value) and not isinstance(value, type):
         try:
             value = value()
@@ -163,7 +167,9 @@ class Output:
             yield
         except OSError as error:
             self.failed = True
-            note(f"error: {error}", fg="red")
+            own = isinstance(error, AdkFluentError)
+            what = error if own else f"{error.filename} cannot be written: {error.strerror}"
+            note(f"error: {what}", fg="red")
 
     def summarize(self, make: Callable[[], str]) -> None:
         """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
@@ -221,6 +227,8 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
     def interrupt(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)  # which asyncio knows what to do about
 
+    if threading.current_thread() is not threading.main_thread():
+        return asyncio.run(work)  # signals are of the main thread
     # of a job in the background, shells make SIGINT ignored
     handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: interrupt}
     before = {number: signal.signal(number, each) for number, each in handlers.items()}

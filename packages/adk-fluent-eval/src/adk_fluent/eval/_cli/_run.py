@@ -17,6 +17,7 @@ from adk_fluent import cli
 from adk_fluent.cli import is_interactive
 from adk_fluent.eval._cli import _common as common
 from adk_fluent.eval._cli._common import FORMS, STDOUT, Output
+from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document
@@ -90,7 +91,8 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
     """Run suites, and report whether they pass.
 
     TARGET is module:attribute or path.py:attribute of a FluentEvalSuite, a list of them, or a
-    function that returns one; or a file of cases (.yaml, .json), which needs --pipeline.
+    function that returns one; a module with one suite; or a file of cases (.yaml, .json), which
+    needs --pipeline.
 
     Ctrl-C or SIGTERM stops the run; what is done is reported and written.
     """
@@ -147,8 +149,11 @@ class _Job:
     def __init__(self, suite: FluentEvalSuite, options: dict[str, Any], *, label: str) -> None:
         self._label, self._options = label, options
         path = self._baseline_path = options["baseline"] and with_suite(options["baseline"], label)
-        is_new = options["update_baseline"] and not Path(path).exists()
-        self._baseline = FluentEvalReport.load(path) if path and not is_new else None
+        is_new = not path or not Path(path).exists()
+        if path and is_new and not options["update_baseline"]:
+            help = "write one with --update-baseline"
+            raise EvalFileError("there is no baseline", path=path, help=help)
+        self._baseline = None if is_new else FluentEvalReport.load(path)
         asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
         changes = {name: each for name, each in asked.items() if each is not None}
         self.suite = copy(suite)  # the module's own stays unchanged

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._gate import Gate
-from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status, Tokens
+from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status
 from adk_fluent.eval._report import _statistics as statistics
 from adk_fluent.eval._report._statistics import MetricSummary, RunFigures, TagSummary
 from adk_fluent.eval._text import bounded, measured, one_line, percent, plural
+from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -123,9 +124,9 @@ class ReportFigures(RunFigures):
         return {name: MetricSummary.from_scores(name, scores) for name, scores in found.items()}
 
     @property
-    def eval_tokens(self) -> Tokens:
+    def eval_tokens(self) -> Usage:
         """Tokens of judges."""
-        return sum((each.eval_tokens for each in self.outcomes), Tokens())
+        return sum((each.eval_tokens for each in self.outcomes), Usage())
 
     # --- the gate ------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ from math import ceil, comb, fsum, inf, log2, sqrt
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adk_fluent.eval._arguments import is_number, require
-from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status, Tokens
+from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._text import encodable
+from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -154,9 +155,9 @@ class RunFigures:
         return wilson(self.pass_rate, len(runs_by_case(self.outcomes)), level)
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> Usage:
         """Tokens of all runs."""
-        return sum((each.tokens for each in self.outcomes), Tokens())
+        return sum((each.tokens for each in self.outcomes), Usage())
 
     @property
     def cost_usd(self) -> float | None:

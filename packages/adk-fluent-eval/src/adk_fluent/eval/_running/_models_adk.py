@@ -19,7 +19,6 @@ from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import UserSimulation, text_of
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._session_adk import answer_text
-from adk_fluent.eval._outcome import CaseOutcome, Tokens
 from adk_fluent.eval._running._pace import TRIES, refusal_in, wait_before
 from adk_fluent.eval._text import error_line
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage, request_key
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._running._kept import ResponseCache
 
 _TASK: Final = """\
@@ -124,8 +124,7 @@ class Models:
                     code = str(each.error_code)
                     what = f"{code}: {each.error_message}"
                     raise AgentReportedError(what, error_code=code)
-                usage = Usage.from_genai(each.usage_metadata) or Usage()
-                self._outcome.eval_tokens += tokens_of(usage)
+                self._outcome.eval_tokens += Usage.from_genai(each.usage_metadata) or Usage()
             return found
 
         for attempt in range(1, TRIES + 1):
@@ -138,11 +137,6 @@ class Models:
                     raise
                 await asyncio.sleep(wait)
         raise AssertionError  # the last try has no wait
-
-
-def tokens_of(usage: Usage) -> Tokens:
-    """Return the tokens of a model call."""
-    return Tokens(usage.prompt + usage.tool, usage.cached, usage.output, usage.thoughts)
 
 
 def prompt_of(text: str, instruction: str | None = None) -> LlmRequest:

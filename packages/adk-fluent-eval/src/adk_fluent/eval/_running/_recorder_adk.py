@@ -23,7 +23,6 @@ from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, ToolUse, TurnOutcome
 from adk_fluent.eval._running._mocks import answers_of
-from adk_fluent.eval._running._models_adk import tokens_of
 from adk_fluent.eval._text import error_line, plain, plural
 from adk_fluent.extend import is_journal_key, to_agent_event
 from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
@@ -309,7 +308,7 @@ class Recorder:
                     seen.tokens_unknown = f"the model of {each.agent} reports no usage"
                 continue
             usage = each.usage
-            turn.tokens += tokens_of(usage)
+            turn.tokens += usage
             self._add_price(each.model or self._models.get(each.agent, ""), usage)
         if seen.tokens_unknown:
             seen.cost_usd, seen.cost_unknown = None, seen.cost_unknown or seen.tokens_unknown
