@@ -432,7 +432,10 @@ async def test_notes_are_kept_on_the_events_of_answers(mode: ExecutionConfig) ->
         def note_answer(self, call: ModelCall, /) -> dict[str, Any] | None:
             return {"by": self.name, self.name: call.path} if call.agent == "a" else None
 
-    pipeline = desk().middleware(Notes("outer")).middleware(Notes("inner"))
+    class Onlooker(Notes):
+        observer = True
+
+    pipeline = desk().middleware(Notes("outer"), Onlooker("other")).middleware(Notes("inner"))
     result = await pipeline.run("hi", config=mode)
     kept = [each.custom_metadata for each in result if not each.is_partial]
     noted = {"by": "outer", "outer": result[0].path, "inner": result[0].path}

@@ -141,6 +141,7 @@ class Middleware(metaclass=_MiddlewareType):
         It is asked for each event of the run that a model call comes to, as it is about to be
         committed, fragments excepted. The answer itself, which a cache or a recorder may hold, is
         left as it is. Where several note something under one key, the outermost's is kept.
+        Observers are not asked.
 
         Args:
             call: The call that was answered, as it was announced.

@@ -192,6 +192,7 @@ class Chain:
         """Ask those in the stack what they act on."""
         stack = self.stack
         inside = reversed(stack.members)
+        inside = (each for each in inside if not getattr(each, "observer", False))
         self.notes: list[Any] = [each for each in inside if _has(each, "note_answer")]
         self.models: bool = bool(self.notes) or stack.has(*_MODEL)
         self.model_hooks: Any = None
