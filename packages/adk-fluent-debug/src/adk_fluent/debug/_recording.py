@@ -51,7 +51,7 @@ class Recording(Recorded):
         file = _path(path)
         _file.check_replaced(file)
         _file.write(file, self.to_json())
-        self.path = file
+        self._is_in(file)
 
     def to_json(self) -> str:
         """What stands in its file."""
