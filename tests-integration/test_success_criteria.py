@@ -257,7 +257,7 @@ async def test_criterion_9_the_desk_costs_what_was_estimated(
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def add(self, value: float, attributes: Any) -> None:
+        def __call__(self, value: float, attributes: Any) -> None:
             assert self.name == "adk_fluent.llm.cost"
             spent.append(value)
 
