@@ -463,6 +463,18 @@ async def test_fragments_come_back_as_they_were() -> None:
     assert [event.content for event in again if event.is_partial] == ["Good ", "day."]
 
 
+async def test_the_name_of_no_tool_is_refused() -> None:
+    with Recorder() as kept:
+        await clerk().run("Refund A1")
+    wrong = ReplayerBackend(kept.recording, tools={"refnd": "live"})
+    with pytest.raises(UnknownNameError, match="refund"):
+        await clerk().run("Refund A1", backend=wrong)
+    live = ReplayerBackend(kept.recording, tools={"refund": "live", "clerk": "replay"})
+    RAN.clear()
+    await clerk().run("Refund A1", backend=live)
+    assert RAN == ["A1"]
+
+
 @pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL")  # as ADK 1.x calls confirmations
 async def test_a_tool_that_asks_for_its_confirmation_asks_and_is_answered_again() -> None:
     def pay(tool_context: Any) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from adk_fluent import extend
 from adk_fluent.debug._errors import UnusedInteractionsError
 from adk_fluent.debug._run import Data, called, counted
+from adk_fluent.ir import AdkAgentNode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from adk_fluent.debug._redaction import Redaction
     from adk_fluent.debug._run import Interaction
     from adk_fluent.debug._tape import Tape
+    from adk_fluent.ir import Node
 
 OnMismatch = Literal["error", "skip", "live", "live_then_record"]
 ToolMode = Literal["replay", "live"]
@@ -52,6 +54,26 @@ class Replays:
     def is_live(self, tool: str) -> bool:
         """Whether a tool is to run itself."""
         return self._tools.get(tool, self._tools.get("", "replay")) == "live"
+
+    def check_tools(self, root: Node | None) -> None:
+        """Refuse names of tools in ``tools=`` that neither the recording nor the pipeline has.
+
+        Raises:
+            UnknownNameError: There is one.
+        """
+        recorded = {each.tool_name for each in self.recording.tool_interactions}
+        named = self._tools.keys() - {"", *recorded}
+        if not named or root is None:
+            return
+        nodes = list(walk(root))
+        tools = [each.tool for node in nodes for each in getattr(node, "tools", ())]
+        if any(isinstance(node, AdkAgentNode) for node in nodes) or any(
+            hasattr(each.value, "get_tools") for each in tools
+        ):
+            return  # what else they have is known when it is asked
+        known = recorded | {each.name for each in (*tools, *nodes)}
+        for name in sorted(named):
+            extend.one_of(name, sorted(known), "tools")
 
     def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
         """The recorded run that a run which begins now replays, and a fresh tape of it."""

@@ -58,6 +58,7 @@ class RunReplayer(p.Middleware):
             ReplayMismatchError: A call was not recorded so, whatever the pipeline made of that.
         """
         backend = self._backend
+        backend.check_tools(call.root)
         message = self._clean(self._message)
         number, tape = backend.take(message, resumed=call.resumed)
         self._tape = tape
