@@ -24,9 +24,9 @@ def caller() -> tuple[str, int] | None:
         module = frame.f_globals.get("__name__")
         module = module if isinstance(module, str) else ""
         package = module.partition(".")[0]
-        if package in _OTHERS or module.startswith(_ENGINE):
-            return None
         if package not in _OURS:
-            return frame.f_code.co_filename, frame.f_lineno
+            return None if package in _OTHERS else (frame.f_code.co_filename, frame.f_lineno)
+        if module.startswith(_ENGINE):
+            return None
         frame = frame.f_back
     return None

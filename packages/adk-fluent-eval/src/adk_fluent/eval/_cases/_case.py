@@ -41,7 +41,6 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("max_tool_calls", check.is_count, "a whole number >= 0"),
 )
 _ruled: Final = attrgetter(*(name for name, *_ in _RULES))
-_SIMULATION: Final = UserSimulation | None
 #: What a case expects of its last turn, unless the turn does.
 _OWN: Final = ("expected_trajectory", "reference_response", "expected_status")
 _TEMPORARY: Final = "temp:"  # ADK drops such keys at the end of each invocation
@@ -235,34 +234,34 @@ def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSi
 
 
 def _validate(case: FluentCase) -> None:  # one check for each field
-    """Check every field of a case."""
+    """Check every field of a case that is given, which are few: suites have thousands of cases."""
     check.require_type(case.metadata, Mapping, "metadata= must be a mapping")
-    check.require_type(case.simulation, _SIMULATION, "simulation= takes a UserSimulation")
-    for (name, holds, what), value in zip(_RULES, _ruled(case), strict=True):
-        if value is not None and not holds(value):
-            raise EvalError(f"{name}= must be {what}", found=describe(value))
-    tools: Any = case.mock_tool_outputs or {}
+    for rule, value in zip(_RULES, _ruled(case), strict=True):
+        if value is not None and not rule[1](value):
+            raise EvalError(f"{rule[0]}= must be {rule[2]}", found=describe(value))
+    tools: Any = case.mock_tool_outputs or ()
     for tool in tools:
         named = isinstance(tool, str) and tool
         check.require(named, "keys of mock_tool_outputs= are names of tools", tool)
-    _check_answers(case)
+    if case.answers:
+        _check_answers(case.answers)
     _check_not_temporary("initial_state", case.initial_state)
     match = case.trajectory_match
     if match not in _turn.MATCHES:
         raise EvalError(f"unknown trajectory_match={match!r}", help=check.one_of(_turn.MATCHES))
-    _check_texts("tags", case.tags)
+    if case.tags != ():
+        _check_texts("tags", case.tags)
     _check_expectations(case)
     _check_input(case)
-    alone = case.simulation is None or len(case.turns) == 1
-    check.require(alone, "simulation= takes one message as input=, and continues from it")
+    if case.simulation is not None:
+        check.require_type(case.simulation, UserSimulation, "simulation= takes a UserSimulation")
+        alone = len(case.turns) == 1
+        check.require(alone, "simulation= takes one message as input=, and continues from it")
 
 
-def _check_answers(case: FluentCase) -> None:
-    if not case.answers:
-        return
+def _check_answers(given: Mapping[Any, Any]) -> None:
     from adk_fluent.extend import storage_fault  # noqa: PLC0415  # imports backends and logging
 
-    given: Any = case.answers
     for name, value in given.items():
         check.require(check.is_text(name), "keys of answers= are names of gates and tools", name)
         if value in ([], ()):
@@ -275,7 +274,8 @@ def _check_answers(case: FluentCase) -> None:
 
 
 def _check_expectations(of: FluentCase | Turn) -> None:
-    _check_texts("rubrics", of.rubrics)
+    if of.rubrics != ():
+        _check_texts("rubrics", of.rubrics)
     if (status := of.expected_status) is not None:
         known = _turn.statuses()
         what = f"unknown expected_status={status!r}"
@@ -284,18 +284,21 @@ def _check_expectations(of: FluentCase | Turn) -> None:
         )
     if of.expected_trajectory is not None:
         for call in _items("expected_trajectory", of.expected_trajectory):
-            ToolCall.of(call)
-    _turn.contains_of(of.expected_response_contains)
+            if not (isinstance(call, str) and call):
+                ToolCall.of(call)
+    if of.expected_response_contains is not None:
+        _turn.contains_of(of.expected_response_contains)
     if of.reference_response is not None:
         check.require_type(of.reference_response, str, "reference_response= must be a text")
-    what = "state_assertions= must be a mapping of keys to values"
-    check.require_type(of.state_assertions, Mapping | None, what)
-    _check_not_temporary("state_assertions", of.state_assertions)
+    if of.state_assertions is not None:
+        what = "state_assertions= must be a mapping of keys to values"
+        check.require_type(of.state_assertions, Mapping, what)
+        _check_not_temporary("state_assertions", of.state_assertions)
 
 
 def _check_not_temporary(name: str, keys: StateMap | None) -> None:
     for key in map(_turn.key_of, keys or ()):
-        if any(each.startswith(_TEMPORARY) for each in (key, key.partition(".")[2])):
+        if key.startswith(_TEMPORARY) or key.partition(".")[2].startswith(_TEMPORARY):
             what = f"{name}= has the key {key!r}, which no session keeps"
             found = f"ADK drops keys with {_TEMPORARY!r} at the end of an invocation"
             raise EvalError(what, found=found, help=f"use a key without {_TEMPORARY!r}")
@@ -316,6 +319,8 @@ def _items(name: str, value: Any) -> Sequence[Any]:
 
 def _check_input(case: FluentCase) -> None:
     given: Any = case.input
+    if isinstance(given, str) and given.strip():  # as most are
+        return
     several = isinstance(given, list | tuple)
     turns = cast("Sequence[Any]", given) if several else (given,)
     check.require(turns, "input= is empty", help="give input= a text")
