@@ -107,7 +107,7 @@ class Redaction:
                 found=describe(redact),
                 help="such as Redactor(keys={'iban'}), or lambda data: ...",
             )
-        self._own: Callable[[Any], Any] = found or _as_it_is
+        self._own: Callable[[Any], Any] = _as_it_is if found is None else found
 
     def secrets(self, data: Any) -> set[str]:
         """Everything that is taken out of the data because of where it stands."""
