@@ -444,6 +444,15 @@ async def test_notes_are_kept_on_the_events_of_answers(mode: ExecutionConfig) ->
     assert [each.node for each in result if not each.is_partial] == ["a", "a", "a", "b"]
 
 
+async def test_notes_that_are_no_mapping_are_refused() -> None:
+    class Wrong(Middleware):
+        def note_answer(self, call: ModelCall, /) -> Any:
+            return "text"
+
+    with pytest.raises(UsageError, match=r"note_answer of .*Wrong returns a mapping or None"):
+        await Agent("a").mock("A").middleware(Wrong()).run("hi")
+
+
 async def test_what_makes_an_event_that_event_cannot_be_changed() -> None:
     async def edits(ctx: Any, event: AgentEvent) -> Any:
         return replace(event, author="somebody else")

@@ -169,7 +169,7 @@ class RunRecorder(RunNotes, p.Middleware):
                 self.add(_said, part, _adk.keep_response(response))
                 await call.emit(response)
 
-            heard = replace(call, sink=p.Sink(forward, call.emitted))
+            heard = call.heard_by(forward)
         before = _adk.state_written(call.ctx)
         with _Ending(self, {"reply_of": number}, end):
             try:

@@ -233,12 +233,12 @@ def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSi
 # --- validation ----------------------------------------------------------------------------------
 
 
-def _validate(case: FluentCase) -> None:  # one check for each field
+def _validate(case: FluentCase) -> None:
     """Check every field of a case that is given, which are few: suites have thousands of cases."""
     check.require_type(case.metadata, Mapping, "metadata= must be a mapping")
-    for rule, value in zip(_RULES, _ruled(case), strict=True):
-        if value is not None and not rule[1](value):
-            raise EvalError(f"{rule[0]}= must be {rule[2]}", found=describe(value))
+    for (name, holds, what), value in zip(_RULES, _ruled(case), strict=True):
+        if value is not None and not holds(value):
+            raise EvalError(f"{name}= must be {what}", found=describe(value))
     tools: Any = case.mock_tool_outputs or ()
     for tool in tools:
         named = isinstance(tool, str) and tool

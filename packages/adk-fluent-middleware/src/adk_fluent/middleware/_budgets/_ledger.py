@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from weakref import WeakValueDictionary
-
-from adk_fluent.protocol import ModelCall, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping, Sequence
 
-    from adk_fluent.protocol import RunCall
+    from adk_fluent.protocol import ModelCall, RunCall
 
 #: Whose use is counted together.
 Scope = Literal["run", "session", "user"]
@@ -272,4 +270,4 @@ def watched(call: ModelCall, seen: list[Any]) -> ModelCall:
         seen.append(response)
         await call.emit(response)
 
-    return replace(call, sink=Sink(forward, call.emitted))
+    return call.heard_by(forward)

@@ -24,7 +24,7 @@ from adk_fluent.middleware._cache._key import key_of
 from adk_fluent.middleware._cache._memory import MemoryStore
 from adk_fluent.middleware._cache._store import CacheStore
 from adk_fluent.middleware._stand_ins import told
-from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Sink, Usage
+from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage
 from adk_fluent.telemetry import count
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class CacheMiddleware(BuiltIn):
             finally:
                 late.cancel()
 
-        return replace(call, sink=Sink(forward, call.emitted))
+        return call.heard_by(forward)
 
     async def _ask(
         self, call: ModelCall, next: NextModel, key: str

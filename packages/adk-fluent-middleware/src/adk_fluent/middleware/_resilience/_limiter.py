@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -30,7 +30,6 @@ from adk_fluent.protocol import (
     ModelReply,
     NextModel,
     NextTool,
-    Sink,
     SystemClock,
     ToolCall,
     estimate_tokens,
@@ -145,7 +144,7 @@ class RateLimiterMiddleware(BuiltIn):
             finally:
                 late.cancel()
 
-        return replace(call, sink=Sink(forward, call.emitted))
+        return call.heard_by(forward)
 
     @asynccontextmanager
     async def _turn(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field
@@ -13,21 +12,21 @@ from adk_fluent.errors import UsageError
 from adk_fluent.middleware._builtin import BuiltIn, builtin
 from adk_fluent.middleware._errors import CallTimeoutError
 from adk_fluent.middleware._resilience._names import is_agent, model_name
-from adk_fluent.protocol import (
-    AgentReply,
-    ModelCall,
-    ModelReply,
-    NextModel,
-    NextRun,
-    NextTool,
-    RunCall,
-    Sink,
-    ToolCall,
-)
 from adk_fluent.telemetry import count
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
+
+    from adk_fluent.protocol import (
+        AgentReply,
+        ModelCall,
+        ModelReply,
+        NextModel,
+        NextRun,
+        NextTool,
+        RunCall,
+        ToolCall,
+    )
 
 T = TypeVar("T")
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -95,8 +94,7 @@ class TimeoutMiddleware(BuiltIn):
             finally:
                 whole.set(left)
 
-        timed = replace(call, sink=Sink(forward, emitted=call.emitted))
-        return await whole.around(first.around(next(timed)))
+        return await whole.around(first.around(next(call.heard_by(forward))))
 
     async def wrap_tool_call(self, call: ToolCall, next: NextTool) -> Any:
         """Call the tool, for so long."""

@@ -6,14 +6,17 @@ they answer passes the hooks after the call all the same.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from inspect import isasyncgenfunction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.events.event_actions import EventActions
 
+from adk_fluent._words import describe
 from adk_fluent.backends.adk._hooks._chain import attached, invocation_of, keep_writes
 from adk_fluent.backends.adk._hooks._turns import turn_in
+from adk_fluent.errors import UsageError
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -46,11 +49,20 @@ async def settle(call: LastCall, event: Event) -> None:
 
 
 def notes_of(call: LastCall, event: Event) -> dict[str, Any]:
-    """Return what middlewares keep on the event of a model's answer."""
+    """Return what middlewares keep on the event of a model's answer.
+
+    Raises:
+        UsageError: One returned something else than a mapping.
+    """
     kept: dict[str, Any] = {}
     if call.chain.notes and _is_answer(event):
         for each in call.chain.notes:
-            kept.update(each.note_answer(call.call) or ())
+            noted = each.note_answer(call.call)
+            if isinstance(noted, Mapping):
+                kept.update(cast("Mapping[str, Any]", noted))
+            elif noted is not None:
+                what = f"note_answer of {type(each).__qualname__} returns a mapping or None"
+                raise UsageError(what, found=describe(noted))
     return kept
 
 
@@ -79,7 +91,7 @@ def tool_has_run(context: Any) -> None:
     context.__dict__[_RAN] = True
 
 
-def note_answer(context: Any, tool: BaseTool) -> None:
+def tool_was_answered(context: Any, tool: BaseTool) -> None:
     """Note that somebody has answered a long-running call in the place of its tool."""
     turn = turn_in(invocation_of(context).__dict__)
     if turn is None or not tool.is_long_running or context.__dict__.get(_RAN, False):

@@ -15,7 +15,7 @@ from adk_fluent.backends._resuming import check_free
 from adk_fluent.backends._stack import Stack
 from adk_fluent.backends.adk._caps import checks_answers
 from adk_fluent.backends.adk._hooks._agents import is_flow
-from adk_fluent.backends.adk._hooks._answered import note_answer, settle_tool
+from adk_fluent.backends.adk._hooks._answered import settle_tool, tool_was_answered
 from adk_fluent.backends.adk._hooks._calls import announce
 from adk_fluent.backends.adk._hooks._chain import CALLER, attached, invocation_of
 from adk_fluent.backends.adk._hooks._in_flow import tell_directly
@@ -248,7 +248,7 @@ class MiddlewarePlugin(BasePlugin):
         """Where no flow runs; and where somebody else has answered, so that no site was reached."""
         if self._is_asked(invocation_of(tool_context)):
             return await self._after(tool_context, "after_tool", tool.name, tool_args, result)
-        note_answer(tool_context, tool)
+        tool_was_answered(tool_context, tool)
         return await settle_tool(tool_context, tool, tool_args, result)
 
     async def on_tool_error_callback(
