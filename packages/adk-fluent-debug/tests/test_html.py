@@ -18,7 +18,7 @@ from adk_fluent.cli import OK, USAGE, main
 from adk_fluent.debug import Recording, RecordingFileError
 from adk_fluent.debug import _html as costs
 from adk_fluent.debug._html import html_page
-from adk_fluent.debug._run import RecordedRun
+from adk_fluent.debug._recorded_run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Money, Unknown
 

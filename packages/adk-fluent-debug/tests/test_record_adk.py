@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from adk_fluent.debug._keeper import Note
+    from adk_fluent.debug._notes import Note
 
 pytestmark = pytest.mark.adk
 

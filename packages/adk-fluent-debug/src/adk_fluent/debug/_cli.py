@@ -11,10 +11,10 @@ import click
 from adk_fluent.cli import FINDINGS, OK, load, note
 from adk_fluent.debug._diff import diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._recorded_run import counted
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
-from adk_fluent.debug._replaying import replay as replay_recording
-from adk_fluent.debug._run import counted
+from adk_fluent.debug._replay_report import replay as replay_recording
 from adk_fluent.debug._show import text_of
 
 _FILE = click.Path(path_type=Path)

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent import protocol
+from adk_fluent.debug._recorded_run import Data, counted
 from adk_fluent.debug._redaction import REDACTED
-from adk_fluent.debug._run import Data, counted
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import asked_key

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug import _show
 from adk_fluent.debug._diff import COST, diff_events, first_difference
-from adk_fluent.debug._run import Data, LLMInteraction, RemoteInteraction, ToolInteraction
+from adk_fluent.debug._recorded_run import Data, LLMInteraction, RemoteInteraction, ToolInteraction
 from adk_fluent.extend import provided
 from adk_fluent.protocol import AgentEvent, Money, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adk_fluent.debug._run import Recorded, RecordedRun
+    from adk_fluent.debug._recorded_run import Recorded, RecordedRun
 
 
 class Costs:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent import extend
-from adk_fluent.debug._keeper import Keeper
+from adk_fluent.debug._notes import Notes
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
@@ -24,7 +24,7 @@ _OTHERS: Final = (
 _FLAGS: Final = {"capture_content": True, "capture_state": True, "spans": False}
 
 
-class Recorder(Keeper, Middleware):
+class Recorder(Notes, Middleware):
     """Records runs: every model call, tool call and event, and state.
 
     ::

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adk_fluent import extend
 from adk_fluent.debug import _file
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._run import Data, Recorded, RecordedRun
+from adk_fluent.debug._recorded_run import Data, Recorded, RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 
@@ -118,7 +118,7 @@ class Recording(Recorded):
             UsageError: The recording holds no content.
         """
         check_usable(self, "written as one of ADK's")
-        from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
+        from adk_fluent.debug._conformance_adk import export  # noqa: PLC0415  # it imports ADK
 
         file = _adk_file(path)
         export(self.runs, file)
@@ -137,7 +137,7 @@ class Recording(Recorded):
         Raises:
             RecordingFileError: The file cannot be read, or is no such recording.
         """
-        from adk_fluent.debug._recordings_adk import load  # noqa: PLC0415  # it imports ADK
+        from adk_fluent.debug._conformance_adk import load  # noqa: PLC0415  # it imports ADK
 
         file = _adk_file(path)
         made = cls([RecordedRun(each) for each in load(file)], {"source": "google-adk"})

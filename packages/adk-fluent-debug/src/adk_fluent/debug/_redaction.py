@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from adk_fluent.debug._run import LEFT_OUT, Data
+from adk_fluent.debug._recorded_run import LEFT_OUT, Data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Redactor

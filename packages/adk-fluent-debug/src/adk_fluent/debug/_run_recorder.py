@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent import protocol as p
 from adk_fluent.debug import _adk
-from adk_fluent.debug._keeper import RunNotes
+from adk_fluent.debug._notes import RunNotes
 from adk_fluent.debug._redaction import bare_entry
 from adk_fluent.extend import is_journal_key, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from adk_fluent.debug._keeper import Keeper
+    from adk_fluent.debug._notes import Notes
 
 Data = dict[str, Any]
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Keeper, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Notes, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
 #: The model call that the code that runs is part of: who records it, and what is known of its end.
@@ -51,16 +51,16 @@ class RunRecorder(RunNotes, p.Middleware):
     """Records one run.
 
     Args:
-        keeper: The `Recorder` whose run it is.
+        notes: The `Recorder` whose run it is.
     """
 
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, keeper: Keeper) -> None:
-        super().__init__(keeper)
-        self._streams = keeper.streams
-        self._captures = keeper.capture_content
+    def __init__(self, notes: Notes) -> None:
+        super().__init__(notes)
+        self._streams = notes.streams
+        self._captures = notes.capture_content
         self._known: dict[Any, Any] = {}
         self._count = 0
 
@@ -78,7 +78,7 @@ class RunRecorder(RunNotes, p.Middleware):
         self.status = status
         if error is not None and status in ("failed", "cancelled"):
             self.error = _adk.dump_error(error)
-        self.keeper.went_on(self)
+        self.notes.went_on(self)
 
     async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
         """Keep an event; those who are given the same one may change it later."""
@@ -107,26 +107,26 @@ class RunRecorder(RunNotes, p.Middleware):
         if resumed:
             self.head["resumed"] = True
             self.head["answers"] = _adk.answers_in(session)
-        if self._captures and not self.keeper.knows(session.id):
+        if self._captures and not self.notes.knows(session.id):
             self.head["history"] = _adk.dump_history(session, ctx.invocation_id)
-        if self.keeper.capture_state:
+        if self.notes.capture_state:
             self.head["state"] = _state(session.state)
-        if self.keeper.spans:
+        if self.notes.spans:
             from adk_fluent.debug._spans_adk import Spans  # noqa: PLC0415  # ADK, when it is used
 
             self.spans = Spans(self._ended_span)
-        self.keeper.begun(self)
+        self.notes.begun(self)
 
     def _ended_span(self) -> None:
         if self.status:  # what ADK has around the run ends after it
-            self.keeper.went_on(self)
+            self.notes.went_on(self)
 
     def add(self, make: Callable[..., Data], *what: Any) -> None:
         if not self._captures:  # so that nothing of what was said is held
             make, what = _as_it_is, (bare_entry(make(*what)),)
         self.tape.append((perf_counter(), _WITHIN.get(), make, what))
         if self._streams:
-            self.keeper.went_on(self, self.entry(self.tape[-1]))
+            self.notes.went_on(self, self.entry(self.tape[-1]))
 
     def _number(self) -> int:
         self._count += 1
@@ -203,7 +203,7 @@ class RunRecorder(RunNotes, p.Middleware):
         before = _adk.dump_actions(call.ctx.actions)
         asked = {"tool": call.name, "call_id": call.call_id, "args": json_safe(call.args)}
         self.add(_as_it_is, {"tool_call": number, **_place(call), **asked})
-        token = _WITHIN.set((self.keeper, number))
+        token = _WITHIN.set((self.notes, number))
         with _Ending(self, {"result_of": number}) as end:
             try:
                 result = await next(call)
@@ -227,12 +227,12 @@ class SpanRecorder(RunRecorder):
             return await next(call)
 
 
-def run_recorder(keeper: Keeper) -> p.Middleware:
+def run_recorder(notes: Notes) -> p.Middleware:
     """What records one run; what runs within a tool call is part of that."""
     within = _WITHIN.get()
-    if within is not None and within[0] is keeper:
+    if within is not None and within[0] is notes:
         return p.Middleware()
-    return SpanRecorder(keeper) if keeper.spans else RunRecorder(keeper)
+    return SpanRecorder(notes) if notes.spans else RunRecorder(notes)
 
 
 def _as_it_is(entry: Data) -> Data:

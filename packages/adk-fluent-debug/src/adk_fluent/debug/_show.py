@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.debug._diff import lane_name, lane_of
-from adk_fluent.debug._run import (
+from adk_fluent.debug._recorded_run import (
     LEFT_OUT,
     Data,
     Interaction,
@@ -20,7 +20,7 @@ from adk_fluent.protocol import AgentEvent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.debug._run import Recorded, RecordedRun
+    from adk_fluent.debug._recorded_run import Recorded, RecordedRun
 
 
 Kind = Literal["model", "tool", "remote", "event", "span"]

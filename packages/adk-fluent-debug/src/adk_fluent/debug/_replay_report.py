@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.debug._diff import OURS, EventDiff, diff_events, first_difference
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._recorded_run import called
 from adk_fluent.debug._recording import check_usable
-from adk_fluent.debug._replayer import ReplayerBackend
-from adk_fluent.debug._run import called
+from adk_fluent.debug._replayer_backend import ReplayerBackend
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, run_sync
 from adk_fluent.ir import Node
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
+    from adk_fluent.debug._recorded_run import Interaction, RecordedRun
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redact
-    from adk_fluent.debug._replays import OnMismatch, ToolMode
-    from adk_fluent.debug._run import Interaction, RecordedRun
+    from adk_fluent.debug._tape import OnMismatch, ToolMode
     from adk_fluent.ir import ExecutionConfig
     from adk_fluent.protocol import AgentEvent, RunResult
 

@@ -11,7 +11,7 @@ from adk_fluent import extend
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording, check_usable
 from adk_fluent.debug._redaction import Redact, Redaction
-from adk_fluent.debug._replays import OnMismatch, Replays, ToolMode
+from adk_fluent.debug._tape import OnMismatch, Tapes, ToolMode
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, one_of
 from adk_fluent.protocol import BackendBase, Middleware, resume_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 
-class ReplayerBackend(Replays, BackendBase[Any]):
+class ReplayerBackend(Tapes, BackendBase[Any]):
     """Runs a pipeline on ADK, with every answer of models and tools from a recording.
 
     ::

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from adk_fluent.debug._adk import dump_model, dump_request
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._file import FORMAT, VERSION, check, data_file, write
-from adk_fluent.debug._run import Data, RemoteInteraction, counted
+from adk_fluent.debug._recorded_run import Data, RemoteInteraction, counted
 from adk_fluent.extend import LOG, to_yaml_text
 
 if TYPE_CHECKING:

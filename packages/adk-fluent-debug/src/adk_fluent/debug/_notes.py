@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.debug._recorded_run import Data, RecordedRun, pipeline_data
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction, without_content
-from adk_fluent.debug._run import Data, RecordedRun, pipeline_data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 
@@ -26,21 +26,21 @@ _PACKAGES: Final = ("adk-fluent-core", "adk-fluent-debug", "google-adk", "google
 
 #: Something that happened: when (`time.perf_counter`), the tool call that it is part of and who has
 #: that, what makes an entry of a tape of the rest, and the rest, which nobody changes.
-Note = tuple[float, "tuple[Keeper, int] | None", "Callable[..., Data]", tuple[Any, ...]]
+Note = tuple[float, "tuple[Notes, int] | None", "Callable[..., Data]", tuple[Any, ...]]
 
 
 class RunNotes:
     """What is held of a run.
 
     Args:
-        keeper: Who keeps it.
+        notes: All that its recorder has noted.
 
     Attributes:
-        keeper: The same.
+        notes: The same.
         tape: What happened, in order, some of it not yet data.
         began: When it began (`time.perf_counter`).
         head: What was known when it began; None until then.
-        number: Which of the keeper's runs it is; None until it has begun.
+        number: Which of their runs it is; None until it has begun.
         root: The pipeline, if there is one.
         message: What the user said.
         status: How it ended.
@@ -48,8 +48,8 @@ class RunNotes:
         spans: Its spans; None if they are not recorded.
     """
 
-    def __init__(self, keeper: Keeper) -> None:
-        self.keeper: Keeper = keeper
+    def __init__(self, notes: Notes) -> None:
+        self.notes: Notes = notes
         self.tape: list[Note] = []
         self.began: float = 0.0
         self.head: Data | None = None
@@ -74,7 +74,7 @@ class RunNotes:
         if self.spans:
             made["spans"] = self.spans.data()
         made["tape"] = []
-        return made if self.keeper.capture_content else without_content(made)
+        return made if self.notes.capture_content else without_content(made)
 
     def entry(self, note: Note) -> Data:
         """What happened as an entry of a tape, the time first."""
@@ -82,12 +82,12 @@ class RunNotes:
         entry = make(*what)
         made: Data = {"t": round((at - self.began) * 1000, 3)}
         made |= {key: each for key, each in entry.items() if each is not None or key == "result"}
-        if within is not None and within[0] is self.keeper:
+        if within is not None and within[0] is self.notes:
             made["within"] = within[1]
         return made
 
 
-class Keeper:
+class Notes:
     """Keeps what is recorded of runs: what a `Recorder` is beside a middleware.
 
     Args:
