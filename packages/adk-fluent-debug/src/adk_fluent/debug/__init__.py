@@ -15,7 +15,7 @@ What the modules hold:
   of models and tools in one run; `_tape` which recorded run and call answers which; `_turnstile`
   their order; `_replay_report` has `replay`, which compares a whole recording.
 - Looking: `_diff` compares data and events; `_show` has rows, as text; `_html` the page, with the
-  files ``viewer.*``; `_time_travel` sessions, and forks of them.
+  files ``viewer.*``; `_time_travel_adk` sessions, and forks of them.
 - Entries: `_layer` says what the package provides; `_cli` has the commands, `pytest_plugin` the
   mark `recording`, `_errors` what is raised.
 """
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._replay_report import ReplayReport, replay, replay_async
     from adk_fluent.debug._replayer_backend import ReplayerBackend
-    from adk_fluent.debug._time_travel import TimeTravel
+    from adk_fluent.debug._time_travel_adk import TimeTravel
 else:
     _PLACES = {
         name: module
@@ -59,7 +59,7 @@ else:
             "_recording": "Recording",
             "_replayer_backend": "ReplayerBackend",
             "_replay_report": "ReplayReport replay replay_async",
-            "_time_travel": "TimeTravel",
+            "_time_travel_adk": "TimeTravel",
         }.items()
         for name in names.split()
     }

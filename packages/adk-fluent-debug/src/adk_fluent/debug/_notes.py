@@ -6,8 +6,10 @@ import sys
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.debug._file import Stream
 from adk_fluent.debug._recorded_run import Data, RecordedRun, pipeline_data
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction, without_content
@@ -17,7 +19,6 @@ from adk_fluent.extend import describe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adk_fluent.debug._file import Stream
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
 
@@ -140,10 +141,6 @@ class Notes:
             RecordingFileError: The file for the stream cannot be written, or would be missed.
         """
         if self._file is not None and self._stream is None:
-            from pathlib import Path  # noqa: PLC0415  # slow to import, and seldom needed
-
-            from adk_fluent.debug._file import Stream  # noqa: PLC0415  # the same
-
             self._stream = Stream(
                 Path(self._file), self._metadata(), self.redaction, overwrite=self._overwrite
             )

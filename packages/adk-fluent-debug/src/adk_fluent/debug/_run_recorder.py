@@ -11,7 +11,7 @@ from operator import attrgetter
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent import protocol as p
+import adk_fluent.protocol as p
 from adk_fluent.debug import _adk
 from adk_fluent.debug._notes import RunNotes
 from adk_fluent.debug._redaction import bare_entry

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent import protocol as p
+import adk_fluent.protocol as p
 from adk_fluent.debug import _adk
 from adk_fluent.debug._errors import ReplayMismatchError
 from adk_fluent.debug._recorded_run import Data, called, check_pipeline, pipeline_data
@@ -44,6 +44,10 @@ class RunReplayer(p.Middleware):
         self._message: Data | None = None
         self._tape: Tape | None = None
         self._stopped: ReplayMismatchError | None = None
+
+    def new(self) -> RunReplayer:
+        """What replays one run."""
+        return RunReplayer(self._backend)
 
     async def on_user_message(self, ctx: Any, message: Any) -> None:
         """Keep what the user says: it tells which recorded run this is."""

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from adk_fluent import extend
 from adk_fluent.debug._diff import Difference, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError, UnusedInteractionsError
 from adk_fluent.debug._recorded_run import Data, called, counted
+from adk_fluent.debug._recorder import Recorder
+from adk_fluent.debug._recording import Recording, check_usable
+from adk_fluent.debug._redaction import Redact, Redaction
+from adk_fluent.debug._turnstile import Turnstile
+from adk_fluent.errors import UsageError
+from adk_fluent.extend import LOG, describe, one_of
 from adk_fluent.ir import AdkAgentNode, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from contextlib import ExitStack
 
     from adk_fluent.debug._recorded_run import Interaction, RecordedRun
-    from adk_fluent.debug._recording import Recording
-    from adk_fluent.debug._redaction import Redaction
     from adk_fluent.ir import Node
 
 OnMismatch = Literal["error", "skip", "live", "live_then_record"]
@@ -27,27 +32,45 @@ class Tapes:
     """The runs of a recording that is replayed: what a `ReplayerBackend` is beside a backend.
 
     Args:
-        recording: What is replayed.
-        redaction: What is taken out of calls before they are compared.
+        recording: See `ReplayerBackend`, as for the others.
         on_mismatch: What a call is answered that was not recorded so.
-        tools: What is done about tools by name; "" is about all others.
+        tools: What is done about tools.
+        redact: What was taken out of the recording.
+        session_service: Where sessions are kept.
         patience: Seconds to wait for something that was recorded and does not happen.
     """
 
     def __init__(
         self,
-        recording: Recording,
-        redaction: Redaction,
-        on_mismatch: OnMismatch,
-        tools: Mapping[str, ToolMode],
-        patience: float,
+        recording: Recording | str | PathLike[str],
+        on_mismatch: OnMismatch = "error",
+        tools: ToolMode | Mapping[str, ToolMode] = "replay",
+        *,
+        redact: Redact | None = None,
+        session_service: Any = None,
+        patience: float = 10.0,
     ) -> None:
-        self.recording: Recording = recording
-        self.redaction: Redaction = redaction
+        one_of(on_mismatch, get_args(OnMismatch), "on_mismatch")
+        modes: Mapping[str, Any] = {"": tools} if isinstance(tools, str) else tools
+        if not isinstance(modes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise UsageError("tools= takes 'replay', 'live' or a mapping", found=describe(tools))
+        for each in modes.values():
+            one_of(each, get_args(ToolMode), "tools")
+        loaded = Recording.load(recording) if isinstance(recording, str | PathLike) else recording
+        if not isinstance(loaded, Recording):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
+            raise UsageError("a replay takes a Recording, or its file", found=describe(recording))
+        check_usable(loaded, "replayed")
+        if not loaded.runs:
+            raise UsageError("this recording cannot be replayed: it holds no run")
+        self.recording: Recording = loaded
+        self.redaction: Redaction = Redaction(redact)
         self.on_mismatch: OnMismatch = on_mismatch
         self.patience: float = patience
         self.missed: int = 0
-        self._tools = tools
+        self._tools = dict(modes)
+        self._service = session_service
+        self._recorder = Recorder(redact=redact) if on_mismatch == "live_then_record" else None
+        self._blocks: list[ExitStack] = []
         self._taken: set[int] = set()
         self._used: set[tuple[int, int]] = set()
 
@@ -73,7 +96,7 @@ class Tapes:
             return  # what else they have is known when it is asked
         known = recorded | {each.name for each in (*tools, *nodes)}
         for name in sorted(named):
-            extend.one_of(name, sorted(known), "tools")
+            one_of(name, sorted(known), "tools")
 
     def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
         """The recorded run that a run which begins now replays, and a fresh tape of it."""
@@ -97,9 +120,7 @@ class Tapes:
         left = [each for each in tape.calls if each.entry not in tape.used and not each.cancelled]
         if left:
             names = ", ".join(map(called, left))
-            extend.LOG.warning(
-                "replay: %s not asked for: %s", counted(len(left), "recorded call"), names
-            )
+            LOG.warning("replay: %s not asked for: %s", counted(len(left), "recorded call"), names)
 
     @property
     def unused(self) -> list[Interaction]:
@@ -149,8 +170,6 @@ class Tape:
     """
 
     def __init__(self, run: RecordedRun, patience: float) -> None:
-        from adk_fluent.debug._turnstile import Turnstile  # noqa: PLC0415  # asyncio
-
         self.entries: list[Data] = run.tape
         self._is_cut_off = not run.status
         self.turnstile: Turnstile = Turnstile(run.tape, patience)
