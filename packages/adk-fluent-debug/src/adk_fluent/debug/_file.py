@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.debug._recorded_run import OF_CALLS, Data
 from adk_fluent.debug._redaction import forms_of
 from adk_fluent.extend import LOG, DataFile, describe
 from adk_fluent.protocol import AgentEvent
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adk_fluent.debug._redaction import Redaction
-
-Data = dict[str, Any]
 
 FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
@@ -66,12 +65,11 @@ _EVENT: Final[Shape] = {
     "error?": {"code!": str, "message": str},
     "usage?": dict,
 }
-_CALLS: Final = ("model_call", "chunk_of", "reply_of", "tool_call", "result_of", "remote_call")
 _TURNS: Final = ("handed_in", "branch_end", "expired")
 _ENTRY: Final[Shape] = {
     "t": Time,
     "event": _EVENT,
-    **dict.fromkeys(_CALLS, int),
+    **dict.fromkeys(OF_CALLS, int),
     **dict.fromkeys((*_TURNS, "agent", "tool", "node", "model", "branch?"), str),
     "within": int,
     "request": {"contents": [_CONTENT], "config": dict},
@@ -83,7 +81,7 @@ _ENTRY: Final[Shape] = {
 }
 #: What tells of which kind an entry is, and what must stand beside that.
 _KINDS: Final = {
-    **dict.fromkeys(("event", *_CALLS), ()),
+    **dict.fromkeys(("event", *OF_CALLS), ()),
     **dict.fromkeys(("model_call", "remote_call"), ("agent",)),
     "tool_call": ("agent", "tool"),
     "chunk_of": ("response",),

@@ -176,7 +176,6 @@ class Side:
         made = self._said(
             " · ".join([*_calls(event), *_show.event_lines(event)]) or "says nothing",
             ("says", event.content),
-            ("does", "\n".join([*_calls(event, 0), *_show.event_deeds(event, 0)])),
             ("whole event", rest),
         )
         if event.is_partial:
@@ -242,11 +241,11 @@ def _part(part: Data) -> str:
     return json_text(part)
 
 
-def _calls(event: AgentEvent, limit: int = _show.SHOWN) -> Iterator[str]:
+def _calls(event: AgentEvent) -> Iterator[str]:
     for call in event.tool_calls:
-        yield f"calls {call.tool_name}({_show.arguments(dict(call.args), limit)})"
+        yield f"calls {call.tool_name}({_show.arguments(dict(call.args))})"
     for each in event.tool_responses:
-        yield f"{each.tool_name} → {_show.cut(each.result, limit)}"
+        yield f"{each.tool_name} → {_show.cut(each.result)}"
 
 
 def json_text(value: Any) -> str:

@@ -40,12 +40,9 @@ class RunNotes:
         notes: The same.
         tape: What happened, in order, some of it not yet data.
         began: When it began (`time.perf_counter`).
-        head: What was known when it began; None until then.
+        head: What is known of it beside that, as it stands in a file; empty until it begins.
         number: Which of their runs it is; None until it has begun.
         root: The pipeline, if there is one.
-        message: What the user said.
-        status: How it ended.
-        error: The error it ended with.
         spans: Its spans; None if they are not recorded.
     """
 
@@ -53,12 +50,9 @@ class RunNotes:
         self.notes: Notes = notes
         self.tape: list[Note] = []
         self.began: float = 0.0
-        self.head: Data | None = None
+        self.head: Data = {}
         self.number: int | None = None
         self.root: Node | None = None
-        self.message: Data | None = None
-        self.status: str = ""
-        self.error: Data | None = None
         self.spans: Spans | None = None
 
     def data(self) -> Data:
@@ -67,14 +61,11 @@ class RunNotes:
 
     def known(self) -> Data:
         """What is known of the run beside what has happened in it, which is left out."""
-        made: Data = {"message": self.message, **(self.head or {}), "status": self.status}
-        if self.error is not None:
-            made["error"] = self.error
+        made: Data = {**self.head, "tape": []}
         if self.root is not None:
             made["pipeline"] = pipeline_data(self.root)
         if self.spans:
             made["spans"] = self.spans.data()
-        made["tape"] = []
         return made if self.notes.capture_content else without_content(made)
 
     def entry(self, note: Note) -> Data:
@@ -122,17 +113,14 @@ class Notes:
         self.spans: bool = spans
         #: What is taken out.
         self.redaction: Redaction = Redaction(redact)
+        #: Whether what happens is written while it happens.
+        self.streams: bool = stream is not None
         self._file = stream
         self._overwrite = overwrite
         self._stream: Stream | None = None
         self._runs: list[RunNotes] = []
         self._blocks: list[ExitStack] = []
         self._built: tuple[tuple[Any, ...], Recording] | None = None
-
-    @property
-    def streams(self) -> bool:
-        """Whether what happens is written while it happens."""
-        return self._file is not None
 
     def begun(self, run: RunNotes) -> None:
         """Take in a run that has begun.
@@ -156,12 +144,12 @@ class Notes:
 
     def knows(self, session_id: str) -> bool:
         """Whether it has recorded an earlier run of a session."""
-        return any((each.head or {}).get("session_id") == session_id for each in self._runs)
+        return any(each.head["session_id"] == session_id for each in self._runs)
 
     @property
     def recording(self) -> Recording:
         """What was recorded so far."""
-        mark = tuple((len(each.tape), each.status, len(each.spans or ())) for each in self._runs)
+        mark = tuple((len(e.tape), len(e.head), len(e.spans or ())) for e in self._runs)
         if self._built is None or self._built[0] != mark:
             self._built = (mark, self._build())
         return self._built[1]

@@ -26,6 +26,8 @@ LEFT_OUT: Final = "[not recorded]"
 #: What an entry has that begins a call, or ends it: its number.
 BEGIN: Final = ("model_call", "tool_call", "remote_call")
 END: Final = ("reply_of", "result_of")
+#: What entries of calls have.
+OF_CALLS: Final = (*BEGIN, "chunk_of", *END)
 
 
 def counted(number: int, what: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from adk_fluent.debug._recorded_run import LEFT_OUT, Data
@@ -107,7 +106,7 @@ class Redaction:
                 found=describe(redact),
                 help="such as Redactor(keys={'iban'}), or lambda data: ...",
             )
-        self._own: Callable[[Any], Any] = _as_it_is if found is None else found
+        self._own: Callable[[Any], Any] = as_it_is if found is None else found
 
     def secrets(self, data: Any) -> set[str]:
         """Everything that is taken out of the data because of where it stands."""
@@ -157,25 +156,20 @@ class Redaction:
         return data
 
 
-def _as_it_is(data: Any) -> Any:
+def as_it_is(data: Any) -> Any:
+    """The same."""
     return data
 
 
 def _clean(text: str, known: re.Pattern[str] | None) -> str:
     if known is not None:
         text = known.sub(REDACTED, text)
-    if not _compiled(_HINTS).search(text):
+    if not re.search(_HINTS, text):
         return text
-    text = _compiled(_PROSE, re.DOTALL).sub(_hide, text)
+    text = re.sub(_PROSE, _hide, text, flags=re.DOTALL)
     for names in _NAMES:
         text = _without_given(text, names)
     return text
-
-
-@cache
-def _compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern, which takes milliseconds to compile: not before it is used."""
-    return re.compile(pattern, flags)
 
 
 def _hide(match: re.Match[str]) -> str:
@@ -191,11 +185,11 @@ def _without_given(text: str, names: str) -> str:
     """A text without what stands in it behind the names of credentials."""
     made: list[str] = []
     done = 0
-    for name in _compiled(names).finditer(text):
+    for name in re.finditer(names, text):
         if name.start() < done or not _KEYS.hides(name["name"]):
             continue
-        given = _compiled(_VALUE).match(text, name.end())
-        if given and (name["by"].startswith("=") or _compiled(_NO_WORD).search(given["value"])):
+        given = re.compile(_VALUE).match(text, name.end())
+        if given and (name["by"].startswith("=") or re.search(_NO_WORD, given["value"])):
             made += (text[done : given.start("value")], REDACTED)
             done = given.end()
     return "".join((*made, text[done:]))

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from typing import Self
 
+    from adk_fluent.debug._recorded_run import Data
     from adk_fluent.debug._recording import Recording
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import AgentEvent, RunResult
-
-Data = dict[str, Any]
 
 
 class ReplayerBackend(Tapes, BackendBase[Any]):

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import adk_fluent.protocol as p
 from adk_fluent.debug import _adk
 from adk_fluent.debug._notes import RunNotes
-from adk_fluent.debug._redaction import bare_entry
+from adk_fluent.debug._redaction import as_it_is, bare_entry
 from adk_fluent.extend import is_journal_key, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adk_fluent.debug._notes import Notes
-
-Data = dict[str, Any]
+    from adk_fluent.debug._recorded_run import Data
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
@@ -69,41 +68,40 @@ class RunRecorder(RunNotes, p.Middleware):
     def begin_run(self, call: p.RunCall, /) -> None:
         """Note what begins."""
         self.root = call.root
-        if self._captures:
-            self.message = _adk.dump_content(call.said)
-        self._begin(call.ctx, resumed=call.resumed)
+        said = _adk.dump_content(call.said) if self._captures else None
+        self._begin(call.ctx, said, resumed=call.resumed)
 
     def end_run(self, status: str, error: BaseException | None, /) -> None:
         """Note how the run ends."""
-        self.status = status
+        self.head["status"] = status
         if error is not None and status in ("failed", "cancelled"):
-            self.error = _adk.dump_error(error)
+            self.head["error"] = _adk.dump_error(error)
         self.notes.went_on(self)
 
     async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
         """Keep an event; those who are given the same one may change it later."""
         if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
             return
-        if self.head is None:
+        if not self.head:
             self._begin(ctx)
         self.add(_event, _keep_event(event))
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
-        self.add(_as_it_is, {"handed_in": path, "node": node, "partial": partial, "made": made})
+        self.add(as_it_is, {"handed_in": path, "node": node, "partial": partial, "made": made})
 
     async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
         """Note in which order branches that run at the same time end."""
-        self.add(_as_it_is, {"branch_end": path, "node": node, "decides": decides})
+        self.add(as_it_is, {"branch_end": path, "node": node, "decides": decides})
 
     def expired(self, node: str, path: str) -> None:
         """Note that a timeout has struck."""
-        self.add(_as_it_is, {"expired": path, "node": node})
+        self.add(as_it_is, {"expired": path, "node": node})
 
-    def _begin(self, ctx: Any, *, resumed: bool = False) -> None:
+    def _begin(self, ctx: Any, said: Data | None = None, *, resumed: bool = False) -> None:
         self.began = perf_counter()
         session = ctx.session
-        self.head = {"session_id": session.id, "app_name": session.app_name}
+        self.head |= {"message": said, "session_id": session.id, "app_name": session.app_name}
         if resumed:
             self.head["resumed"] = True
             self.head["answers"] = _adk.answers_in(session)
@@ -118,12 +116,12 @@ class RunRecorder(RunNotes, p.Middleware):
         self.notes.begun(self)
 
     def _ended_span(self) -> None:
-        if self.status:  # what ADK has around the run ends after it
+        if "status" in self.head:  # what ADK has around the run ends after it
             self.notes.went_on(self)
 
     def add(self, make: Callable[..., Data], *what: Any) -> None:
         if not self._captures:  # so that nothing of what was said is held
-            make, what = _as_it_is, (bare_entry(make(*what)),)
+            make, what = as_it_is, (bare_entry(make(*what)),)
         self.tape.append((perf_counter(), _WITHIN.get(), make, what))
         if self._streams:
             self.notes.went_on(self, self.entry(self.tape[-1]))
@@ -184,11 +182,11 @@ class RunRecorder(RunNotes, p.Middleware):
     async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Keep what an agent elsewhere is asked, and the events that come of it."""
         number = self._number()
-        self.add(_as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
+        self.add(as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
 
         async def forward(event: Any) -> None:
             self.add(
-                _as_it_is, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)}
+                as_it_is, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)}
             )
             await call.emit(event)
 
@@ -202,7 +200,7 @@ class RunRecorder(RunNotes, p.Middleware):
         number = self._number()
         before = _adk.dump_actions(call.ctx.actions)
         asked = {"tool": call.name, "call_id": call.call_id, "args": json_safe(call.args)}
-        self.add(_as_it_is, {"tool_call": number, **_place(call), **asked})
+        self.add(as_it_is, {"tool_call": number, **_place(call), **asked})
         token = _WITHIN.set((self.notes, number))
         with _Ending(self, {"result_of": number}) as end:
             try:
@@ -233,10 +231,6 @@ def run_recorder(notes: Notes) -> p.Middleware:
     if within is not None and within[0] is notes:
         return p.Middleware()
     return SpanRecorder(notes) if notes.spans else RunRecorder(notes)
-
-
-def _as_it_is(entry: Data) -> Data:
-    return entry
 
 
 def _keep_event(event: p.AgentEvent) -> tuple[Any, ...] | Data:

@@ -146,19 +146,14 @@ def event_lines(event: AgentEvent, limit: int = SHOWN) -> Iterator[str]:
         yield f"{'says part' if event.is_partial else 'says'} {cut(event.content, limit)}"
     if event.error:
         yield f"error {_shorter(_event_error(event), limit)}"
-    yield from event_deeds(event, limit)
-    for key, value in event.state_delta.items():
-        yield f"removes {key}" if value is None else f"writes {key} = {cut(value, limit)}"
-
-
-def event_deeds(event: AgentEvent, limit: int = SHOWN) -> Iterator[str]:
-    """What an event does beside saying and writing something, as `event_lines` has it."""
     if event.transfer_to:
         yield f"transfers to {event.transfer_to}"
     if event.escalate:
         yield "escalates"
     for each in event.pending:
         yield f"asks {each.name}: {cut(each.message, limit)}"
+    for key, value in event.state_delta.items():
+        yield f"removes {key}" if value is None else f"writes {key} = {cut(value, limit)}"
 
 
 def said(run: RecordedRun) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, Span
     from opentelemetry.trace import TracerProvider
 
-Data = dict[str, Any]
+    from adk_fluent.debug._recorded_run import Data
 
 #: Whose spans belong to a run that they began before: ADK's, and those of the library for Gemini.
 _SCOPES: Final = ("gcp.vertex.agent", "opentelemetry.instrumentation.google_genai")

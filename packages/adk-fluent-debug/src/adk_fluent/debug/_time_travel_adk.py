@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
     from google.genai import types
 
+    from adk_fluent.debug._recorded_run import Data
     from adk_fluent.protocol import RunResult
-
-Data = dict[str, Any]
 
 _SHARED: Final = ("user:", "app:")
 _TEMPORARY: Final = "temp:"

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent.debug._recorded_run import BEGIN, END, Data, number_of
+from adk_fluent.debug._recorded_run import OF_CALLS, Data, number_of
 from adk_fluent.extend import LOG
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ _PATIENCES: Final = 10
 #: Kinds of lanes beside that of events, and under which key their entries have the position.
 _TURNS: Final = {"handed": "handed_in", "end": "branch_end", "expired": "expired"}
 _ENDS: Final = frozenset({"end", "expired"})
-_CALLS: Final = (*BEGIN, "chunk_of", *END)
 
 
 class Turnstile:
@@ -89,7 +88,7 @@ class Turnstile:
                 branches[number_of(entry)] = branch
         found: set[int] = set()
         for index, entry in enumerate(self._tape):
-            number = number_of(entry, _CALLS)
+            number = number_of(entry, OF_CALLS)
             lost = number in branches and last.get(branches[number], -1) < index
             if lost or entry.get("cancelled"):
                 found.add(index)
@@ -235,6 +234,6 @@ def _lane_of(entry: Data) -> Lane | None:
 def _named(entry: Data) -> str:
     if "event" in entry:
         return f"the event of {entry['event']['author']!r}"
-    kind = next(key for key in (*_CALLS, *_TURNS.values()) if key in entry)
+    kind = next(key for key in (*OF_CALLS, *_TURNS.values()) if key in entry)
     who = entry.get("tool") or entry.get("agent") or entry.get("node") or entry[kind]
     return f"{kind} {who!r}"
