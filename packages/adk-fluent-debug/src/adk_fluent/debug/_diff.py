@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _SHOWN: Final = 200  # characters of a value in a message
-_ABSENT: Final = "nothing"
 
 
 class Difference(NamedTuple):
@@ -69,7 +68,7 @@ def first_difference(
 def shown(value: Any) -> str:
     """A value in a message, cut off where it is long."""
     if value is Missing:
-        return _ABSENT
+        return "nothing"
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 

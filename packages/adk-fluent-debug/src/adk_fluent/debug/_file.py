@@ -206,12 +206,9 @@ def parsed(text: str, path: str) -> Data:
     Raises:
         RecordingFileError: It is no recording, or of a newer version.
     """
-    if is_stream(text):
-        file = RecordingFile(path)
-        data = _unstreamed(text, file)
-    else:
-        file = RecordingFile(path, text=text)
-        data = file.parse_json(text)
+    in_lines = is_stream(text)
+    file = RecordingFile(path, text="" if in_lines else text)
+    data = _unstreamed(text, file) if in_lines else file.parse_json(text)
     check(data, file)
     return data
 

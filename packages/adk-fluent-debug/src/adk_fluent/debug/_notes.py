@@ -64,7 +64,7 @@ class RunNotes:
         made: Data = {**self.head, "tape": []}
         if self.root is not None:
             made["pipeline"] = pipeline_data(self.root)
-        if self.spans:
+        if self.spans is not None:
             made["spans"] = self.spans.data()
         return made if self.notes.capture_content else without_content(made)
 
@@ -149,7 +149,7 @@ class Notes:
     @property
     def recording(self) -> Recording:
         """What was recorded so far."""
-        mark = tuple((len(e.tape), len(e.head), len(e.spans or ())) for e in self._runs)
+        mark = tuple((len(each.tape), len(each.head)) for each in self._runs)
         if self._built is None or self._built[0] != mark:
             self._built = (mark, self._build())
         return self._built[1]

@@ -67,7 +67,6 @@ class Recorder(Notes, Middleware):
 
     def __enter__(self) -> Self:
         """Record every run of a pipeline that is compiled in this block."""
-        self._attach()
         block = ExitStack()
         block.enter_context(middleware_everywhere(self))
         self._blocks.append(block)
@@ -83,14 +82,7 @@ class Recorder(Notes, Middleware):
         """What records one run; runs that a recorded tool starts are part of its call."""
         from adk_fluent.debug._run_recorder import run_recorder  # noqa: PLC0415  # ADK, when used
 
-        self._attach()
         return run_recorder(self)
-
-    def _attach(self) -> None:
-        if self.spans:
-            from adk_fluent.debug._spans_adk import attach  # noqa: PLC0415  # ADK, when it is used
-
-            attach()
 
     def get_recording(self) -> Recording:
         """The same as `recording`."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from itertools import chain
 from operator import attrgetter
-from time import perf_counter
+from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any, Final
 
 import adk_fluent.protocol as p
@@ -109,15 +108,7 @@ class RunRecorder(RunNotes, p.Middleware):
             self.head["history"] = _adk.dump_history(session, ctx.invocation_id)
         if self.notes.capture_state:
             self.head["state"] = _state(session.state)
-        if self.notes.spans:
-            from adk_fluent.debug._spans_adk import Spans  # noqa: PLC0415  # ADK, when it is used
-
-            self.spans = Spans(self._ended_span)
         self.notes.begun(self)
-
-    def _ended_span(self) -> None:
-        if "status" in self.head:  # what ADK has around the run ends after it
-            self.notes.went_on(self)
 
     def add(self, make: Callable[..., Data], *what: Any) -> None:
         if not self._captures:  # so that nothing of what was said is held
@@ -219,9 +210,15 @@ class RunRecorder(RunNotes, p.Middleware):
 class SpanRecorder(RunRecorder):
     """Records one run, and its spans."""
 
+    def __init__(self, notes: Notes) -> None:
+        from adk_fluent.debug._spans_adk import Spans  # noqa: PLC0415  # slow to import, seldom used
+
+        super().__init__(notes)
+        self._kept = self.spans = Spans()
+
     async def wrap_run(self, call: p.RunCall, next: p.NextRun, /) -> p.AgentReply:
         """Keep what begins inside the run."""
-        with nullcontext() if self.spans is None else self.spans.around():
+        with self._kept.around(time_ns() - int((perf_counter() - self.began) * 1e9)):
             return await next(call)
 
 

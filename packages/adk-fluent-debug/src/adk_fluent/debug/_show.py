@@ -176,9 +176,6 @@ def _shorter(text: str, limit: int) -> str:
     return text if not limit or len(text) <= limit else f"{text[:limit]}..."
 
 
-_PACKAGES: Final = ("google-adk", "adk-fluent-core", "adk-fluent-debug")
-
-
 def text_of(recording: Recorded, *, full: bool = False) -> str:
     """What a recording holds, for people.
 
@@ -213,7 +210,7 @@ def _lines(recording: Recorded, limit: int) -> Iterator[str]:
     head = head_of(recording)
     yield f"{head['name']}: {head['holds']}"
     versions: Data = recording.metadata.get("versions") or {}
-    made = [f"{each} {versions[each]}" for each in _PACKAGES if each in versions]
+    made = [f"{name} {each}" for name, each in versions.items()]
     when = recording.metadata.get("recorded_at")
     if when or made:
         yield f"recorded {when or ''}{' with ' if made else ''}{', '.join(made)}"
