@@ -59,23 +59,22 @@ def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
     ctx.exit(output.code(ok=report.ok))
 
 
-@click.command("list", short_help="List the cases of suites, running nothing.")
+@click.command("list", short_help="List the cases of a suite, running nothing.")
 @click.argument("target")
-@common.registry_option
-def list_cases(target: str, registry: str | None) -> None:
-    """List the cases of suites, running nothing.
+def list_cases(target: str) -> None:
+    """List the cases of a suite, running nothing.
 
     TARGET is as for eval run.
     """
-    for suite in common.load_suites(target, registry=registry):
-        click.echo(f"{one_line(suite.name, 80)}: {plural(len(suite.cases), 'case')}")
-        plan = MetricPlan(suite)
-        for case in suite.cases:
-            try:
-                metrics = ", ".join(each.name for each in plan.of(case))
-            except EvalError:  # it expects nothing, which a run refuses
-                metrics = "no metric"
-            tags = f" [{', '.join(case.tags)}]" if case.tags else ""
-            skipped = " (skipped)" if case.skip else ""
-            line = f"{case.name}{tags}{skipped}: {text_of(case.turns[0].input)}"
-            click.echo(f"  {one_line(line, 120)}  -> {metrics}")
+    suite = common.load_suite(target)
+    click.echo(f"{one_line(suite.name, 80)}: {plural(len(suite.cases), 'case')}")
+    plan = MetricPlan(suite)
+    for case in suite.cases:
+        try:
+            metrics = ", ".join(each.name for each in plan.of(case))
+        except EvalError:  # it expects nothing, which a run refuses
+            metrics = "no metric"
+        tags = f" [{', '.join(case.tags)}]" if case.tags else ""
+        skipped = " (skipped)" if case.skip else ""
+        line = f"{case.name}{tags}{skipped}: {text_of(case.turns[0].input)}"
+        click.echo(f"  {one_line(line, 120)}  -> {metrics}")

@@ -9,16 +9,15 @@ from contextlib import redirect_stdout
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import Any, Final, cast, get_args
 
 import click
 
 from adk_fluent import cli
 from adk_fluent.cli import is_interactive
 from adk_fluent.eval._cli import _common as common
-from adk_fluent.eval._cli._common import FORMS, STDOUT, Output
+from adk_fluent.eval._cli._common import FORMS, Output
 from adk_fluent.eval._errors import EvalFileError
-from adk_fluent.eval._files._source import with_suite
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document
 from adk_fluent.eval._report._report import FluentEvalReport, outcome_line
@@ -27,12 +26,6 @@ from adk_fluent.eval._running._options import Engine, Progress, RunOptions
 from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._text import one_line, plural
 from adk_fluent.ir import Node
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from adk_fluent.eval._suite import FluentEvalSuite
-
 
 #: Errors of clients of models and of what carries their calls.
 _OF_SERVICES: Final = re.compile(
@@ -56,10 +49,8 @@ _FOLDER: Final = click.Path(file_okay=False)
 _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 
-@click.command("run", short_help="Run suites, and report whether they pass.")
+@click.command("run", short_help="Run a suite, and report whether it passes.")
 @click.argument("target")
-@common.pipeline_option
-@common.registry_option
 @click.option("--tag", "filter_tags", multiple=True, help="Run cases with this tag; repeatable.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
 @click.option("--runs", "num_runs", type=_COUNT, help="Runs of each case.")
@@ -88,11 +79,10 @@ _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
 @click.pass_context
 def run(ctx: click.Context, target: str, **options: Any) -> None:
-    """Run suites, and report whether they pass.
+    """Run a suite, and report whether it passes.
 
-    TARGET is module:attribute or path.py:attribute of a FluentEvalSuite, a list of them, or a
-    function that returns one; a module with one suite; or a file of cases (.yaml, .json), which
-    needs --pipeline.
+    TARGET is module:attribute or path.py:attribute of a FluentEvalSuite or of a function that
+    returns one, or a module with one suite.
 
     Ctrl-C or SIGTERM stops the run; what is done is reported and written.
     """
@@ -107,29 +97,80 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         )
     if options["cache_mode"] != "auto" and options["cache"] is None:
         raise click.UsageError("--cache-mode needs --cache DIRECTORY.")
-    suites = common.load_suites(target, options["pipeline"], options["registry"])
-    if len(suites) > 1 and STDOUT in options.values():
-        raise click.UsageError("- takes the document of one suite; name a file.")
-    jobs = [_Job(each, options, label=each.name if len(suites) > 1 else "") for each in suites]
-    for job in jobs:
-        with redirect_stdout(sys.stderr):
-            job.check()
-    reports: list[FluentEvalReport] = []
-    output = Output(options)
-    for job in jobs:
-        reports.append(job.run(output))  # and write at once: nothing later can lose it
-        if reports[-1].interrupted or (options["fail_fast"] and not reports[-1].ok):
-            break
-    ctx.exit(_code(reports, output))
+    suite = copy(common.load_suite(target))  # the module's own stays unchanged
+    asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
+    changes = {name: each for name, each in asked.items() if each is not None}
+    suite.gate = replace(suite.gate, **changes)
+    baseline, output = _baseline_of(options), Output(options)
+    display = _ProgressDisplay(suite.name, on=not options["quiet"])
+    with redirect_stdout(sys.stderr):
+        run = SuiteRun(suite, {**_run_options(options, baseline), "progress": display})
+        _require_key(suite.pipeline)
+    try:
+        with display.bar, redirect_stdout(sys.stderr):  # tools may print
+            report = common.run_interruptible(run.report())
+    except KeyboardInterrupt:
+        report = run.interrupted_report()
+    _write(report, baseline, options, output)
+    ctx.exit(_code(report, output))
 
 
-def _code(reports: Sequence[FluentEvalReport], output: Output) -> int:
-    if reports[-1].interrupted and not reports[-1].notes:  # by Ctrl-C, not by --fail-fast
-        count = sum(len(report.outcomes) for report in reports)
-        cli.note(f"[interrupted with {plural(count, 'run')} done]", fg="yellow")
+def _baseline_of(options: dict[str, Any]) -> FluentEvalReport | None:
+    path = options["baseline"]
+    if path is None or not Path(path).exists():
+        if path is None or options["update_baseline"]:
+            return None
+        help = "write one with --update-baseline"
+        raise EvalFileError("there is no baseline", path=path, help=help)
+    return FluentEvalReport.load(path)
+
+
+def _run_options(options: dict[str, Any], baseline: FluentEvalReport | None) -> RunOptions:
+    given: dict[str, Any] = {
+        name: options[name] or None for name in RunOptions.__annotations__ if name in options
+    }
+    given["baseline"] = None if options["update_baseline"] else baseline
+    if options["cache"]:
+        given["cache"] = ResponseCache(options["cache"], options["cache_mode"])
+    return cast("RunOptions", given)
+
+
+def _require_key(given: Any) -> None:
+    """Check that there is a key for Gemini, if the pipeline has a model of it."""
+    root = given.to_ir() if hasattr(given, "to_ir") and not isinstance(given, type) else given
+    if isinstance(root, Node):
+        cli.require_credentials(root)
+
+
+def _write(
+    report: FluentEvalReport,
+    baseline: FluentEvalReport | None,
+    options: dict[str, Any],
+    output: Output,
+) -> None:
+    """Write and print a report, also that of what was done when Ctrl-C stopped the run."""
+    output.write_report(report, baseline)
+    if options["adk_results"] is not None:
+        agent = Path(options["adk_results"]).resolve()
+        with output.noting():
+            report.save_adk_results(agent.parent, agent.name)
+    if options["update_baseline"]:
+        if report.interrupted or report.counts[Status.ERROR]:
+            cli.note(f"[{options['baseline']} is unchanged: the run has errors]", fg="yellow")
+        else:
+            output.save(options["baseline"], report.to_json)
+    output.say_report(report, quiet=options["quiet"])
+    if baseline is not None and not options["quiet"]:
+        comparison = document("comparison.md.j2", made=report.compare(baseline))
+        output.say(["\ncompared with the baseline:", comparison.rstrip()])
+
+
+def _code(report: FluentEvalReport, output: Output) -> int:
+    if report.interrupted and not report.notes:  # by Ctrl-C, not by --fail-fast
+        cli.note(f"[interrupted with {plural(len(report.outcomes), 'run')} done]", fg="yellow")
         return cli.INTERRUPTED
-    code = output.code(ok=all(report.ok for report in reports))
-    counting = [each for report in reports for each in report.outcomes if each.status.counts]
+    counting = [each for each in report.outcomes if each.status.counts]
+    code = output.code(ok=report.ok)
     if code == cli.FINDINGS and counting and all(map(_reached_no_model, counting)):
         cli.note("[no model could be reached]", fg="red")
         return cli.INFRASTRUCTURE
@@ -141,66 +182,6 @@ def _reached_no_model(outcome: CaseOutcome) -> bool:
     kind = (outcome.error or "").partition(":")[0]
     answered = any(turn.model_calls for turn in outcome.turns)
     return not answered and _OF_SERVICES.match(kind) is not None
-
-
-class _Job:
-    """One suite to run, with the options of the command."""
-
-    def __init__(self, suite: FluentEvalSuite, options: dict[str, Any], *, label: str) -> None:
-        self._label, self._options = label, options
-        path = self._baseline_path = options["baseline"] and with_suite(options["baseline"], label)
-        is_new = not path or not Path(path).exists()
-        if path and is_new and not options["update_baseline"]:
-            help = "write one with --update-baseline"
-            raise EvalFileError("there is no baseline", path=path, help=help)
-        self._baseline = None if is_new else FluentEvalReport.load(path)
-        asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
-        changes = {name: each for name, each in asked.items() if each is not None}
-        self.suite = copy(suite)  # the module's own stays unchanged
-        self.suite.gate = replace(suite.gate, **changes)
-        given: dict[str, Any] = {
-            name: options[name] or None for name in RunOptions.__annotations__ if name in options
-        }
-        given["baseline"] = None if options["update_baseline"] else self._baseline
-        if options["cache"]:
-            given["cache"] = ResponseCache(options["cache"], options["cache_mode"])
-        if options["journal"]:
-            given["journal"] = with_suite(options["journal"], label)
-        self._given = cast("RunOptions", given)
-
-    def check(self) -> None:
-        """Check everything that the suite names, and that there is a key for Gemini."""
-        self.suite.check(**self._given)
-        given = self.suite.pipeline
-        root = given.to_ir() if hasattr(given, "to_ir") and not isinstance(given, type) else given
-        if isinstance(root, Node):
-            cli.require_credentials(root)
-
-    def run(self, output: Output) -> FluentEvalReport:
-        """Run the suite, write and print; what is done when Ctrl-C stops it becomes the report."""
-        options, path = self._options, self._baseline_path
-        display = _ProgressDisplay(self.suite.name, on=not options["quiet"])
-        run = SuiteRun(self.suite, {**self._given, "progress": display})
-        try:
-            with display.bar, redirect_stdout(sys.stderr):  # tools may print
-                report = common.run_interruptible(run.report())
-        except KeyboardInterrupt:
-            report = run.interrupted_report()
-        output.write_report(report, self._baseline, self._label)
-        if options["adk_results"] is not None:
-            agent = Path(options["adk_results"]).resolve()
-            with output.noting():
-                report.save_adk_results(agent.parent, agent.name)
-        if options["update_baseline"] and path is not None:
-            if report.interrupted or report.counts[Status.ERROR]:
-                cli.note(f"[{path} is unchanged: the run has errors]", fg="yellow")
-            else:
-                output.save(path, report.to_json)
-        output.say_report(report, quiet=options["quiet"])
-        if self._baseline is not None and not options["quiet"]:
-            comparison = document("comparison.md.j2", made=report.compare(self._baseline))
-            output.say(["\ncompared with the baseline:", comparison.rstrip()])
-        return report
 
 
 # --- progress ------------------------------------------------------------------------------------
