@@ -162,13 +162,11 @@ def test_the_summary_of_a_step_on_github(
 ) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     run = ("run", "desk.py:good", "--json", "r.json")
-    assert call(*run, "--github-summary") == 2  # where GitHub is not
+    assert call(*run) == 0  # where GitHub is not
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     file = Path("summary.md")
-    assert call(*run, "--no-github-summary") == 0
-    assert not file.exists()
     assert call(*run) == 0
-    assert call(*run, "--github-summary") == 0
+    assert call(*run) == 0
     assert file.read_text("utf-8").count("# ✅ Evaluation: good") == 2
     assert call("compare", "r.json", "r.json") == 0
     assert "# ✅ good compared with its baseline" in file.read_text("utf-8")
@@ -185,11 +183,15 @@ def test_the_summary_of_a_step_on_github(
     assert "error: desk.py/summary.md cannot be written: Not a directory" in capsys.readouterr().err
 
 
-def test_a_bug_in_making_a_document_is_no_file_that_cannot_be_written() -> None:
+def test_a_bug_in_making_a_document_is_no_file_that_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+
     def broken() -> str:
         raise ValueError("a bug")
 
-    output = Output({"json": "r.json", "github_summary": "summary.md"})
+    output = Output({"json": "r.json"})
     for write in (lambda: output.write("json", broken), lambda: output.summarize(broken)):
         with pytest.raises(ValueError, match="a bug"):
             write()

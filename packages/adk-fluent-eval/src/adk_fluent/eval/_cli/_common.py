@@ -74,28 +74,19 @@ FORMS: Final = tuple(_TITLES)
 
 
 def output_options(*forms: str) -> Callable[[Any], Any]:
-    """Return a decorator that adds an option for each form, and one for GitHub's summary."""
+    """Return a decorator that adds an option for each form."""
 
     def add(command: Any) -> Any:
         for form in reversed(forms):
             help = f"Write {_TITLES[form]} there; - is stdout."
             command = click.option(f"--{form}", type=OUT, metavar="FILE", help=help)(command)
-        help = f"Add Markdown to the summary of a step; by default if {_SUMMARY} is set."
-        name = "--github-summary/--no-github-summary"
-        return click.option(name, default=None, callback=_summary_path, help=help)(command)
+        return command
 
     return add
 
 
-def _summary_path(ctx: click.Context, param: click.Parameter, value: bool | None) -> str | None:
-    path = os.environ.get(_SUMMARY)
-    if value and not path:
-        raise click.UsageError(f"--github-summary needs {_SUMMARY}, which GitHub sets.")
-    return None if value is False else path
-
-
 class Output:
-    """The files of one command."""
+    """The files of one command, and in a step of GitHub Actions its summary."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
@@ -128,8 +119,7 @@ class Output:
 
     def summarize(self, make: Callable[[], str]) -> None:
         """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
-        path: str | None = self._options.get("github_summary")
-        if not path:
+        if not (path := os.environ.get(_SUMMARY)):
             return
         page = f"{encodable(make())}\n".encode()
         with self.noting(), Path(path).open("ab") as file:
