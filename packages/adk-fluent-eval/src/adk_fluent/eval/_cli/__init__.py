@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from adk_fluent.eval._cli._commands import compare, list_cases, merge
-from adk_fluent.eval._cli._run import run
+from adk_fluent.eval._cli._commands import compare, list_cases, merge, run
 
 
 @click.group("eval", context_settings={"show_default": True})
