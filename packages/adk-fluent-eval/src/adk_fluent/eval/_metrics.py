@@ -90,10 +90,8 @@ _ALL: Final = (
     _judged(_P.RUBRIC_BASED_TOOL_USE_QUALITY_V1, "rubrics", "RubricBasedToolUseV1Evaluator"),
     _judged(
         *(_P.RUBRIC_BASED_MULTI_TURN_TRAJECTORY_QUALITY_V1, "rubrics"),
-        *(
-            "rubric_based_multi_turn_trajectory_evaluator:RubricBasedMultiTurnTrajectoryEvaluator",
-            2,
-        ),
+        "rubric_based_multi_turn_trajectory_evaluator:RubricBasedMultiTurnTrajectoryEvaluator",
+        since=2,
     ),
     _judged(_P.FINAL_RESPONSE_MATCH_V2, "reference_response", "FinalResponseMatchV2Evaluator"),
     _judged(_P.HALLUCINATIONS_V1, "", "HallucinationsV1Evaluator"),
