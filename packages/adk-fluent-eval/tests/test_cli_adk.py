@@ -33,11 +33,8 @@ suite = FluentEvalSuite("desk", desk, [
     FluentCase("hi", id="bad", expected_response_contains="night", tags=["b"]),
 ])
 good = FluentEvalSuite("good", desk, suite.cases[:1])
-both = [suite, good]
 def make():
     return good
-def is_fine(text):
-    return True
 def down(asked=None):
     raise ConnectionError("down")
 away = Agent("away", ScriptedModel(default=down))
@@ -81,7 +78,7 @@ def test_a_terminal_shows_a_bar(
     def is_terminal(_: Any) -> bool:
         return True
 
-    monkeypatch.setattr("adk_fluent.eval._cli._run.is_interactive", is_terminal)
+    monkeypatch.setattr("adk_fluent.eval._cli._commands.is_interactive", is_terminal)
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes it for a terminal
     Path("desk.py").write_text(f"{DESK}\nsuite.name = 'desk [/b]'", "utf-8")
     assert call("run", "desk.py:suite") == 1
@@ -96,7 +93,6 @@ def test_a_terminal_shows_a_bar(
     [
         (("desk.py:good",), 0),
         (("desk.py:make",), 0),
-        (("desk.py:both",), 1),
         (("desk.py:suite", "--min-pass-rate", "0.5"), 0),
         (("desk.py:suite", "--tag", "a"), 0),
         (("desk.py:suite", "--case", "bad", "--fail-fast"), 1),
@@ -106,7 +102,6 @@ def test_a_terminal_shows_a_bar(
         (("desk.py:desk",), 2),
         (("desk.py:gut",), 2),
         (("nothing.py:x",), 2),
-        (("nothing.yaml", "--pipeline", "desk.py:desk"), 2),
         (("desk.py:suite", "--max-regressions", "1"), 2),
         (("desk.py:suite", "--baseline", "none.json"), 2),
         (("desk.py:good", "--json", "desk.py/x.json"), 3),
@@ -141,19 +136,6 @@ def test_documents_on_standard_output_are_alone(capsys: pytest.CaptureFixture[st
     assert "good: passed" in err
 
 
-def test_files_of_cases(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("c.yaml").write_text(
-        "cases:\n- {input: hi, id: x, expected_response_contains: morning,"
-        " mock_tool_outputs: {}, state_assertions: {answer: {call: is_fine}}}",
-        "utf-8",
-    )
-    assert call("run", "c.yaml") == 2
-    args = ("run", "c.yaml", "--pipeline", "desk.py:desk")
-    assert call(*args) == 2
-    assert call(*args, "--registry", "desk.py") == 1  # no such key
-    assert "the key is absent" in capsys.readouterr().out
-
-
 def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     base = ("--baseline", "b.json")
     assert call("run", "desk.py:suite", *base, "--update-baseline") == 1
@@ -180,13 +162,11 @@ def test_the_summary_of_a_step_on_github(
 ) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     run = ("run", "desk.py:good", "--json", "r.json")
-    assert call(*run, "--github-summary") == 2  # where GitHub is not
+    assert call(*run) == 0  # where GitHub is not
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     file = Path("summary.md")
-    assert call(*run, "--no-github-summary") == 0
-    assert not file.exists()
     assert call(*run) == 0
-    assert call(*run, "--github-summary") == 0
+    assert call(*run) == 0
     assert file.read_text("utf-8").count("# ✅ Evaluation: good") == 2
     assert call("compare", "r.json", "r.json") == 0
     assert "# ✅ good compared with its baseline" in file.read_text("utf-8")
@@ -203,11 +183,15 @@ def test_the_summary_of_a_step_on_github(
     assert "error: desk.py/summary.md cannot be written: Not a directory" in capsys.readouterr().err
 
 
-def test_a_bug_in_making_a_document_is_no_file_that_cannot_be_written() -> None:
+def test_a_bug_in_making_a_document_is_no_file_that_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+
     def broken() -> str:
         raise ValueError("a bug")
 
-    output = Output({"json": "r.json", "github_summary": "summary.md"})
+    output = Output({"json": "r.json"})
     for write in (lambda: output.write("json", broken), lambda: output.summarize(broken)):
         with pytest.raises(ValueError, match="a bug"):
             write()
@@ -217,14 +201,6 @@ def test_a_bug_in_making_a_document_is_no_file_that_cannot_be_written() -> None:
 def test_a_shard_that_is_no_part_is_refused(capsys: pytest.CaptureFixture[str], shard: str) -> None:
     assert call("run", "desk.py:suite", "--shard", shard) == 2
     assert "is not a part; write 2/5 for the second of five." in capsys.readouterr().err
-
-
-def test_each_of_several_suites_has_its_own_file() -> None:
-    text = DESK + "for each, name in zip(both, ('a b', 'a/b')): each.name = name\n"
-    Path("desk.py").write_text(text, "utf-8")
-    assert call("run", "desk.py:both", "--json", "r.json") == 1
-    reports = [FluentEvalReport.load(path) for path in Path().glob("r.a_b-*.json")]
-    assert {(each.suite, each.ok) for each in reports} == {("a b", False), ("a/b", True)}
 
 
 def test_shards_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
@@ -265,7 +241,7 @@ def test_the_example_passes() -> None:
 
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("list", "desk.py:both") == 0
+    assert call("list", "desk.py:suite") == 0
     out = capsys.readouterr().out
     assert "good [a]: hello  -> adk_fluent_response" in out
     assert "bad [b]: hi  -> adk_fluent_response" in out
@@ -303,7 +279,7 @@ suite = FluentEvalSuite("slow", lazy, [
     FluentCase("hello", id="good", expected_response_contains="morning"),
     FluentCase("wait", id="late", expected_response_contains="morning"),
 ])
-del good, both
+del good
 """,
         "utf-8",
     )

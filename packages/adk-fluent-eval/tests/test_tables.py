@@ -10,7 +10,6 @@ import pytest
 from adk_fluent.eval import (
     EvalError,
     EvalFileError,
-    FluentCase,
     FluentEvalSuite,
     ToolCall,
     Turn,
@@ -96,52 +95,6 @@ def test_errors_name_the_line(tmp_path: Path, name: str, text: str, what: str, l
 def test_a_map_of_no_column_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EvalError, match="map= names column 'q'"):
         load(tmp_path / "c.csv", "input\nhi\n", map={"q": "input"})
-
-
-WRITTEN = [
-    FluentCase(
-        'Where is "A1"?\n, please',
-        id="a",
-        expected_trajectory=[ToolCall("look_up", {"order": "A1"}), "pay"],
-        expected_response_contains="=way",
-        tags=["orders", "a|b"],
-        metadata={"team": "blue"},
-        max_tokens=300,
-        reference_response="[x",
-        answers={"approve": True},
-        skip="not\r\nyet\r",
-    ),
-    FluentCase("Hi", id="b", expected_trajectory=[], expected_response_contains=["[x", "y"]),
-]
-
-
-@pytest.mark.parametrize("name", ["d.csv", "d.jsonl"])
-def test_cases_are_written_as_they_are_read(tmp_path: Path, name: str) -> None:
-    cases = list(WRITTEN)
-    if name == "d.jsonl":
-        turn = Turn("y", state_assertions={"n": 1}, expected_response_contains=re.compile("z"))
-        cases.append(FluentCase(["x \u2028", turn], id="c", expected_trajectory=["é"]))
-    FluentEvalSuite("s", cases=cases).to_table(tmp_path / name)
-    assert FluentEvalSuite.from_table(tmp_path / name).cases == cases
-    for text in ("[x", "\n{x"):
-        starts = FluentCase("Hi", id="a", expected_response_contains=text)
-        FluentEvalSuite("s", cases=[starts]).to_table(tmp_path / "e.csv")
-        [case] = FluentEvalSuite.from_table(tmp_path / "e.csv").cases
-        assert case.turns[0].contains == starts.turns[0].contains
-
-
-def test_what_tables_cannot_hold_is_refused_and_an_old_file_stays(tmp_path: Path) -> None:
-    path = tmp_path / "d.csv"
-    path.write_text("old", "utf-8")
-    for case, what in (
-        (FluentCase(["a", "b"], id="c", expected_trajectory=[]), "CSV holds one text as input"),
-        (FluentCase("a", state_assertions={"k": lambda _: True}), "files cannot hold"),
-    ):
-        with pytest.raises(EvalError, match=what):
-            FluentEvalSuite("s", cases=[case]).to_table(path)
-    assert path.read_text("utf-8") == "old"
-    with pytest.raises(EvalFileError, match=r"a table is \.csv or \.jsonl"):
-        FluentEvalSuite("s", cases=WRITTEN).to_table(tmp_path / "d.xlsx")
 
 
 def test_semicolons_of_spreadsheets_are_read(tmp_path: Path) -> None:

@@ -54,7 +54,6 @@ class Metric:
         needs: The field that a case must have for it; "" is none.
         by: What computes it.
         evaluator: ADK's evaluator, as ``module:Class`` below ``google.adk.evaluation``.
-        criterion: ADK's class of its criterion.
         since: The first major version of google-adk that has it.
     """
 
@@ -64,22 +63,21 @@ class Metric:
     needs: str = ""
     by: By = "own"
     evaluator: str = ""
-    criterion: str = "BaseCriterion"
     since: int = 1
 
 
 _P = PrebuiltMetrics
 
 
-def _judged(name: str, needs: str, evaluator: str, criterion: str, since: int = 1) -> Metric:
+def _judged(name: str, needs: str, evaluator: str, since: int = 1) -> Metric:
     """A metric that a model judges; its evaluator is in a module of its name, or says where."""
     place = evaluator if ":" in evaluator else f"{name}:{evaluator}"
-    return Metric(str(name), 0.8, "", needs, "judge", place, criterion, since)
+    return Metric(str(name), 0.8, "", needs, "judge", place, since)
 
 
 def _cloud(name: str, threshold: float, unit: str, evaluator: str, since: int = 1) -> Metric:
     """A metric that Google Cloud computes."""
-    return Metric(str(name), threshold, unit, "", "cloud", evaluator, since=since)
+    return Metric(str(name), threshold, unit, "", "cloud", evaluator, since)
 
 
 _ALL: Final = (
@@ -87,26 +85,19 @@ _ALL: Final = (
     Metric(MATCH, 0.8, needs="reference_response"),
     _judged(
         *(_P.RUBRIC_BASED_FINAL_RESPONSE_QUALITY_V1, "rubrics"),
-        *("RubricBasedFinalResponseQualityV1Evaluator", "RubricsBasedCriterion"),
+        "RubricBasedFinalResponseQualityV1Evaluator",
     ),
-    _judged(
-        *(_P.RUBRIC_BASED_TOOL_USE_QUALITY_V1, "rubrics"),
-        *("RubricBasedToolUseV1Evaluator", "RubricsBasedCriterion"),
-    ),
+    _judged(_P.RUBRIC_BASED_TOOL_USE_QUALITY_V1, "rubrics", "RubricBasedToolUseV1Evaluator"),
     _judged(
         *(_P.RUBRIC_BASED_MULTI_TURN_TRAJECTORY_QUALITY_V1, "rubrics"),
         "rubric_based_multi_turn_trajectory_evaluator:RubricBasedMultiTurnTrajectoryEvaluator",
-        *("RubricsBasedCriterion", 2),
+        since=2,
     ),
-    _judged(
-        *(_P.FINAL_RESPONSE_MATCH_V2, "reference_response"),
-        *("FinalResponseMatchV2Evaluator", "LlmAsAJudgeCriterion"),
-    ),
-    _judged(_P.HALLUCINATIONS_V1, "", "HallucinationsV1Evaluator", "HallucinationsCriterion"),
+    _judged(_P.FINAL_RESPONSE_MATCH_V2, "reference_response", "FinalResponseMatchV2Evaluator"),
+    _judged(_P.HALLUCINATIONS_V1, "", "HallucinationsV1Evaluator"),
     _judged(
         *(_P.PER_TURN_USER_SIMULATOR_QUALITY_V1, "simulation"),
         "simulation.per_turn_user_simulator_quality_v1:PerTurnUserSimulatorQualityV1",
-        "LlmBackedUserSimulatorCriterion",
     ),
     _cloud(_P.RESPONSE_EVALUATION_SCORE, 3.5, "1-5", "response_evaluator:ResponseEvaluator"),
     _cloud(_P.SAFETY_V1, 0.8, "", "safety_evaluator:SafetyEvaluatorV1"),

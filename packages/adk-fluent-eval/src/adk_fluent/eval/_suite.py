@@ -247,20 +247,6 @@ class FluentEvalSuite(Suite):
 
         return cls._from_data(load_table(path, map, registry), pipeline, more)
 
-    def to_table(self, path: str | PathLike[str]) -> None:
-        """Write the cases as CSV or JSON lines, as `from_table` reads them.
-
-        Args:
-            path: The file, ``.csv`` or ``.jsonl``; CSV holds cases with one text as input.
-
-        Raises:
-            EvalError: A case has a value that the file cannot hold, such as a lambda.
-            EvalFileError: The file cannot be written; an old one stays.
-        """
-        from adk_fluent.eval._files._plain import write_table  # noqa: PLC0415  # rarely needed
-
-        write_table(path, self.cases)
-
     def to_yaml(self, path: str | PathLike[str]) -> None:
         """Write the suite as YAML, without its pipeline and judges.
 

@@ -1,16 +1,15 @@
-"""``adk-fluent eval``: run suites, compare and join reports, list cases."""
+"""``adk-fluent eval``: run a suite, compare and join reports, list cases."""
 
 from __future__ import annotations
 
 import click
 
-from adk_fluent.eval._cli._commands import compare, list_cases, merge
-from adk_fluent.eval._cli._run import run
+from adk_fluent.eval._cli._commands import compare, list_cases, merge, run
 
 
 @click.group("eval", context_settings={"show_default": True})
 def evaluate() -> None:
-    """Run suites, compare and join reports, list cases.
+    """Run a suite, compare and join reports, list cases.
 
     Exit codes: 0 passed, 1 a gate is not met, 2 wrong usage, 3 no service could be reached or a
     file could not be written, 130 interrupted.

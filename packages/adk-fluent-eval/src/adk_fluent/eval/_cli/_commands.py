@@ -1,19 +1,230 @@
-"""The commands beside ``adk-fluent eval run``: compare, merge and list."""
+"""The commands of ``adk-fluent eval``: run, compare, merge and list."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+import sys
+from collections import Counter
+from contextlib import redirect_stdout
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, cast, get_args
 
 import click
 
+from adk_fluent import cli
+from adk_fluent.cli import is_interactive
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._cli import _common as common
 from adk_fluent.eval._cli._common import FORMS, Output
-from adk_fluent.eval._errors import EvalError
+from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document, plain_line
-from adk_fluent.eval._report._report import FluentEvalReport, in_form
+from adk_fluent.eval._report._report import FluentEvalReport, in_form, outcome_line
+from adk_fluent.eval._running._kept import CacheMode, ResponseCache
+from adk_fluent.eval._running._options import Engine, Progress, RunOptions
 from adk_fluent.eval._running._plan import MetricPlan
+from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._text import one_line, plural
+from adk_fluent.ir import Node
+
+#: Errors of clients of models and of what carries their calls.
+_OF_SERVICES: Final = re.compile(
+    r"(gaierror|\w*(API|Auth|Client|Connect|Connection|Credentials|Server|SSL|Transport)\w*"
+    r"(Error|Timeout))$"
+)
+
+
+def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """A part of the cases, as ``2/5``."""
+    if value is None:
+        return None
+    part, _, parts = value.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise click.BadParameter(f"{value!r} is not a part; write 2/5 for the second of five.")
+    return int(part), int(parts)
+
+
+_COUNT: Final = click.IntRange(min=1)
+_FOLDER: Final = click.Path(file_okay=False)
+_SECONDS: Final = click.FloatRange(min=0, min_open=True)
+
+
+@click.command("run", short_help="Run a suite, and report whether it passes.")
+@click.argument("target")
+@click.option("--tag", "filter_tags", multiple=True, help="Run cases with this tag; repeatable.")
+@click.option("--case", "case_ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
+@click.option("--runs", "num_runs", type=_COUNT, help="Runs of each case.")
+@click.option("--parallelism", type=_COUNT, default=10, help="Runs at the same time, at most.")
+@click.option("--timeout", "timeout_s", type=_SECONDS, help="Seconds of a run, at most.")
+@click.option("--shard", callback=_shard, metavar="I/N", help="Run part I of N of the cases.")
+@click.option(
+    "--engine", type=click.Choice(get_args(Engine)), default="auto", help="Ours, or ADK's: local."
+)
+@click.option("--model", help="Answers in place of every model of the pipeline.")
+@click.option("--cache", type=_FOLDER, help="Keep and replay answers there.")
+@click.option(
+    "--cache-mode",
+    type=click.Choice(get_args(CacheMode)),
+    default="auto",
+    help="What --cache does: record everything anew, or replay without calling a model.",
+)
+@click.option("--journal", type=click.Path(dir_okay=False), help="Resume what is done there.")
+@click.option("--fail-fast", is_flag=True, help="Start nothing more after a run that did not pass.")
+@click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with this report.")
+@click.option("--update-baseline", is_flag=True, help="Write the results to --baseline instead.")
+@click.option("--max-regressions", type=common.FROM_0, help="Cases that may regress.")
+@click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="Such as 0.95.")
+@common.output_options(*FORMS)
+@click.option("--adk-results", type=_FOLDER, metavar="AGENT", help="Write there for adk web.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
+@click.pass_context
+def run(ctx: click.Context, target: str, **options: Any) -> None:
+    """Run a suite, and report whether it passes.
+
+    TARGET is module:attribute or path.py:attribute of a FluentEvalSuite or of a function that
+    returns one, or a module with one suite.
+
+    Ctrl-C or SIGTERM stops the run; what is done is reported and written.
+    """
+    if options["baseline"] is None:
+        for name in ("update_baseline", "max_regressions"):
+            if options[name] not in {False, None}:
+                raise click.UsageError(f"--{name.replace('_', '-')} needs --baseline FILE.")
+    selects = options["filter_tags"] or options["case_ids"] or options["shard"]
+    if options["update_baseline"] and selects:
+        raise click.UsageError(
+            "--update-baseline needs the whole suite, without --tag, --case and --shard."
+        )
+    if options["cache_mode"] != "auto" and options["cache"] is None:
+        raise click.UsageError("--cache-mode needs --cache DIRECTORY.")
+    suite = copy(common.load_suite(target))  # the module's own stays unchanged
+    asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
+    changes = {name: each for name, each in asked.items() if each is not None}
+    suite.gate = replace(suite.gate, **changes)
+    baseline, output = _baseline_of(options), Output(options)
+    display = _ProgressDisplay(suite.name, on=not options["quiet"])
+    with redirect_stdout(sys.stderr):
+        run = SuiteRun(suite, {**_run_options(options, baseline), "progress": display})
+        _require_key(suite.pipeline)
+    try:
+        with display.bar, redirect_stdout(sys.stderr):  # tools may print
+            report = common.run_interruptible(run.report())
+    except KeyboardInterrupt:
+        report = run.interrupted_report()
+    _write(report, baseline, options, output)
+    ctx.exit(_code(report, output))
+
+
+def _baseline_of(options: dict[str, Any]) -> FluentEvalReport | None:
+    path = options["baseline"]
+    if path is None or not Path(path).exists():
+        if path is None or options["update_baseline"]:
+            return None
+        help = "write one with --update-baseline"
+        raise EvalFileError("there is no baseline", path=path, help=help)
+    return FluentEvalReport.load(path)
+
+
+def _run_options(options: dict[str, Any], baseline: FluentEvalReport | None) -> RunOptions:
+    given: dict[str, Any] = {
+        name: options[name] or None for name in RunOptions.__annotations__ if name in options
+    }
+    given["baseline"] = None if options["update_baseline"] else baseline
+    if options["cache"]:
+        given["cache"] = ResponseCache(options["cache"], options["cache_mode"])
+    return cast("RunOptions", given)
+
+
+def _require_key(given: Any) -> None:
+    """Check that there is a key for Gemini, if the pipeline has a model of it."""
+    root = given.to_ir() if hasattr(given, "to_ir") and not isinstance(given, type) else given
+    if isinstance(root, Node):
+        cli.require_credentials(root)
+
+
+def _write(
+    report: FluentEvalReport,
+    baseline: FluentEvalReport | None,
+    options: dict[str, Any],
+    output: Output,
+) -> None:
+    """Write and print a report, also that of what was done when Ctrl-C stopped the run."""
+    output.write_report(report, baseline)
+    if options["adk_results"] is not None:
+        agent = Path(options["adk_results"]).resolve()
+        with output.noting():
+            report.save_adk_results(agent.parent, agent.name)
+    if options["update_baseline"]:
+        if report.interrupted or report.counts[Status.ERROR]:
+            cli.note(f"[{options['baseline']} is unchanged: the run has errors]", fg="yellow")
+        else:
+            output.save(options["baseline"], report.to_json)
+    output.say_report(report, quiet=options["quiet"])
+    if baseline is not None and not options["quiet"]:
+        comparison = document("comparison.md.j2", made=report.compare(baseline))
+        output.say(["\ncompared with the baseline:", comparison.rstrip()])
+
+
+def _code(report: FluentEvalReport, output: Output) -> int:
+    if report.interrupted and not report.notes:  # by Ctrl-C, not by --fail-fast
+        cli.note(f"[interrupted with {plural(len(report.outcomes), 'run')} done]", fg="yellow")
+        return cli.INTERRUPTED
+    counting = [each for each in report.outcomes if each.status.counts]
+    code = output.code(ok=report.ok)
+    if code == cli.FINDINGS and counting and all(map(_reached_no_model, counting)):
+        cli.note("[no model could be reached]", fg="red")
+        return cli.INFRASTRUCTURE
+    return code
+
+
+def _reached_no_model(outcome: CaseOutcome) -> bool:
+    """Whether a client of a model failed, and not one of a tool after a model answered."""
+    kind = (outcome.error or "").partition(":")[0]
+    answered = any(turn.model_calls for turn in outcome.turns)
+    return not answered and _OF_SERVICES.match(kind) is not None
+
+
+# --- progress ------------------------------------------------------------------------------------
+
+_UPDATES: Final = 10  # progress lines of a run without a terminal
+
+
+class _ProgressDisplay:
+    """Shows the progress of one suite on standard error: a bar on terminals, otherwise lines."""
+
+    def __init__(self, title: str, *, on: bool) -> None:
+        from rich.console import Console  # noqa: PLC0415  # slow to import
+        from rich.markup import escape  # noqa: PLC0415
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress  # noqa: PLC0415
+
+        self._title, self._on = one_line(title, 40), on
+        self._has_bar = on and is_interactive(sys.stderr)
+        self._counts: Counter[Status] = Counter()
+        self.bar = Progress(
+            *("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[counts]}"),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not self._has_bar,
+        )
+        self._task = self.bar.add_task(escape(self._title), total=None, counts="")
+
+    def __call__(self, progress: Progress) -> None:
+        """Show a finished run."""
+        outcome, done, total = progress.outcome, progress.done, progress.total
+        self._counts[outcome.status] += 1
+        counts = ", ".join(f"{count:,} {status}" for status, count in self._counts.items())
+        self.bar.update(self._task, completed=done, total=total, counts=counts)
+        lines = [outcome_line(outcome)] if outcome.status in {"failed", "error"} else []
+        is_due = done * _UPDATES // total > (done - 1) * _UPDATES // total
+        if is_due and not self._has_bar:
+            lines.append(f"{self._title}: {done:,} of {total:,} runs, {counts}")
+        for each in lines if self._on else ():
+            self.bar.console.print(each, markup=False, highlight=False, soft_wrap=True)
+
+
+# --- the other commands ---------------------------------------------------------------------------
 
 
 @click.command("compare", short_help="Compare a report with a baseline, case by case.")
@@ -59,23 +270,22 @@ def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
     ctx.exit(output.code(ok=report.ok))
 
 
-@click.command("list", short_help="List the cases of suites, running nothing.")
+@click.command("list", short_help="List the cases of a suite, running nothing.")
 @click.argument("target")
-@common.registry_option
-def list_cases(target: str, registry: str | None) -> None:
-    """List the cases of suites, running nothing.
+def list_cases(target: str) -> None:
+    """List the cases of a suite, running nothing.
 
     TARGET is as for eval run.
     """
-    for suite in common.load_suites(target, registry=registry):
-        click.echo(f"{one_line(suite.name, 80)}: {plural(len(suite.cases), 'case')}")
-        plan = MetricPlan(suite)
-        for case in suite.cases:
-            try:
-                metrics = ", ".join(each.name for each in plan.of(case))
-            except EvalError:  # it expects nothing, which a run refuses
-                metrics = "no metric"
-            tags = f" [{', '.join(case.tags)}]" if case.tags else ""
-            skipped = " (skipped)" if case.skip else ""
-            line = f"{case.name}{tags}{skipped}: {text_of(case.turns[0].input)}"
-            click.echo(f"  {one_line(line, 120)}  -> {metrics}")
+    suite = common.load_suite(target)
+    click.echo(f"{one_line(suite.name, 80)}: {plural(len(suite.cases), 'case')}")
+    plan = MetricPlan(suite)
+    for case in suite.cases:
+        try:
+            metrics = ", ".join(each.name for each in plan.of(case))
+        except EvalError:  # it expects nothing, which a run refuses
+            metrics = "no metric"
+        tags = f" [{', '.join(case.tags)}]" if case.tags else ""
+        skipped = " (skipped)" if case.skip else ""
+        line = f"{case.name}{tags}{skipped}: {text_of(case.turns[0].input)}"
+        click.echo(f"  {one_line(line, 120)}  -> {metrics}")

@@ -7,18 +7,17 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, Target, attribute_of, module_of, note
 from adk_fluent.errors import AdkFluentError
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._files._source import Source, with_suite
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form
 from adk_fluent.eval._suite import FluentEvalSuite
@@ -26,86 +25,42 @@ from adk_fluent.eval._text import encodable, error_line
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator, Iterable
+    from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 
 
-_FILES: Final = (".yaml", ".yml", ".json", ".csv", ".jsonl", ".ndjson")
 FROM_0: Final = click.IntRange(min=0)
-pipeline_option = click.option(
-    "--pipeline", metavar="TARGET", help="What is evaluated; for a file of cases."
-)
-registry_option = click.option(
-    "--registry", metavar="TARGET", help="The functions that a file of cases names, or a module."
-)
 
 
-def load_suites(
-    text: str, pipeline: str | None = None, registry: str | None = None
-) -> list[FluentEvalSuite]:
-    """Return the suites that a target names.
+def load_suite(text: str) -> FluentEvalSuite:
+    """Return the suite that a target names.
 
     Modules print to standard error while they are imported: standard output is for results.
     """
-    is_file = Path(text).suffix.lower() in _FILES
-    if registry is not None and not is_file:
-        raise click.UsageError("--registry is for files of cases.")
+    target = Target.parse(text)
     with redirect_stdout(sys.stderr):
-        suites = [_from_file(text, registry)] if is_file else _from_module(Target.parse(text))
-        if pipeline is not None:
-            target = Target.parse(pipeline)
-            found = attribute_of(target, module_of(target))
-            for each in suites:
-                each.pipeline = found
-    names = [each.name for each in suites]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise EvalError(f"two suites are called {twice!r}", help="give each its own name")
-    return suites
-
-
-def _from_file(path: str, registry: str | None) -> FluentEvalSuite:
-    functions: Mapping[str, Callable[..., Any]] | None = None
-    if registry is not None:
-        target = Target.parse(registry)
         module = module_of(target)
-        value: Any = vars(module) if target.attribute is None else attribute_of(target, module)
-        if not isinstance(value, Mapping):
-            what = f"{registry} is not a registry"
-            raise target.error(what, "name a dict or a module", found=describe(value))
-        found = cast("Mapping[str, Any]", value)
-        functions = {name: each for name, each in found.items() if callable(each)}
-        functions |= {f"{module.__name__}:{name}": each for name, each in functions.items()}
-    if path.lower().endswith(".json"):
-        return FluentEvalSuite.from_eval_set(path, registry=functions)
-    if path.lower().endswith((".yaml", ".yml")):
-        return FluentEvalSuite.from_yaml(path, registry=functions)
-    return FluentEvalSuite.from_table(path, registry=functions)
-
-
-def _from_module(target: Target) -> list[FluentEvalSuite]:
-    module = module_of(target)
-    known = [name for name, each in vars(module).items() if isinstance(each, FluentEvalSuite)]
-    names = ", ".join(known) or "none"
-    if target.attribute is None and len(known) != 1:
-        help = f"name one: {target.source}:{(*known, 'suite')[0]}"
-        raise target.error(f"{target.text} names no suite", help, found=names)
-    value: Any = (
-        vars(module)[known[0]] if target.attribute is None else attribute_of(target, module)
-    )
-    if callable(value) and not isinstance(value, type):
-        try:
-            value = value()
-        except EvalError:
-            raise
-        except Exception as error:
-            what = f"{target.text} cannot be called"
-            help = "a function without arguments returns a suite, or a list of them"
-            raise target.error(what, help, found=error_line(error)) from error
-    suites: list[Any] = [*value] if isinstance(value, list | tuple) else [value]
-    for each in suites or [None]:
-        if not isinstance(each, FluentEvalSuite):
-            what = f"{target.text} is not a FluentEvalSuite or a list of them"
-            raise target.error(what, f"suites in the module: {names}", found=describe(each))
-    return suites
+        known = [name for name, each in vars(module).items() if isinstance(each, FluentEvalSuite)]
+        names = ", ".join(known) or "none"
+        if target.attribute is not None:
+            value = attribute_of(target, module)
+        elif len(known) == 1:
+            value = vars(module)[known[0]]
+        else:
+            help = f"name one: {target.source}:{(*known, 'suite')[0]}"
+            raise target.error(f"{text} names no suite", help, found=names)
+        if callable(value) and not isinstance(value, type):
+            try:
+                value = value()
+            except EvalError:
+                raise
+            except Exception as error:
+                what, found = f"{text} cannot be called", error_line(error)
+                help = "a function without arguments returns a suite"
+                raise target.error(what, help, found=found) from error
+    if not isinstance(value, FluentEvalSuite):
+        what = f"{text} is not a FluentEvalSuite"
+        raise target.error(what, f"suites in the module: {names}", found=describe(value))
+    return value
 
 
 STDOUT: Final = "-"
@@ -119,40 +74,31 @@ FORMS: Final = tuple(_TITLES)
 
 
 def output_options(*forms: str) -> Callable[[Any], Any]:
-    """Return a decorator that adds an option for each form, and one for GitHub's summary."""
+    """Return a decorator that adds an option for each form."""
 
     def add(command: Any) -> Any:
         for form in reversed(forms):
             help = f"Write {_TITLES[form]} there; - is stdout."
             command = click.option(f"--{form}", type=OUT, metavar="FILE", help=help)(command)
-        help = f"Add Markdown to the summary of a step; by default if {_SUMMARY} is set."
-        name = "--github-summary/--no-github-summary"
-        return click.option(name, default=None, callback=_summary_path, help=help)(command)
+        return command
 
     return add
 
 
-def _summary_path(ctx: click.Context, param: click.Parameter, value: bool | None) -> str | None:
-    path = os.environ.get(_SUMMARY)
-    if value and not path:
-        raise click.UsageError(f"--github-summary needs {_SUMMARY}, which GitHub sets.")
-    return None if value is False else path
-
-
 class Output:
-    """The files of one command."""
+    """The files of one command, and in a step of GitHub Actions its summary."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
         self.failed = False
 
-    def write(self, form: str, make: Callable[[], str], suite: str = "") -> None:
+    def write(self, form: str, make: Callable[[], str]) -> None:
         """Write a document if its form was asked for."""
         path: str | None = self._options.get(form)
         if path == STDOUT:
             sys.stdout.write(f"{encodable(make()).rstrip()}\n")
         elif path is not None:
-            self.save(with_suite(path, suite), make)
+            self.save(path, make)
 
     def save(self, path: str, make: Callable[[], str]) -> None:
         """Write a document to a file; a failure is noted, and the others are still written."""
@@ -173,8 +119,7 @@ class Output:
 
     def summarize(self, make: Callable[[], str]) -> None:
         """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
-        path: str | None = self._options.get("github_summary")
-        if not path:
+        if not (path := os.environ.get(_SUMMARY)):
             return
         page = f"{encodable(make())}\n".encode()
         with self.noting(), Path(path).open("ab") as file:
@@ -185,11 +130,11 @@ class Output:
             file.write(page)
 
     def write_report(
-        self, report: FluentEvalReport, baseline: FluentEvalReport | None = None, suite: str = ""
+        self, report: FluentEvalReport, baseline: FluentEvalReport | None = None
     ) -> None:
         """Write the documents of a report that were asked for."""
         for form in FORMS:
-            self.write(form, partial(in_form, report, form, baseline), suite)
+            self.write(form, partial(in_form, report, form, baseline))
         self.summarize(report.to_markdown)
 
     def say(self, lines: Iterable[str]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -20,9 +19,8 @@ from adk_fluent.eval._files._source import Source
 from adk_fluent.extend import to_yaml_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._suite import Suite
 
 
@@ -71,52 +69,17 @@ def load_table(
     registry: Registry | None = None,
 ) -> SuiteData:
     """Return the cases of a CSV file, or of JSON lines (``.jsonl``, ``.ndjson``)."""
-    name = os.fspath(path)
-    read = _csv if _kind_of(path) == ".csv" else _json_lines
+    name, kind = os.fspath(path), Path(path).suffix.lower()
+    read = {".csv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines}.get(kind)
+    if read is None:
+        found = kind or "no suffix"
+        raise EvalFileError("a table is .csv or .jsonl", path=name, found=found)
     rows = list(read(Source.read_text(path, newline=""), name, dict(map or {})))
     source = Source(name, {("cases", n): line for n, (line, _) in enumerate(rows)})
     if not rows:
         raise source.error((), "the file has no cases")
     cases = Reader(source, registry).cases(("cases",), [row for _, row in rows])
     return SuiteData({"name": Path(name).stem}, cases, source)
-
-
-def write_table(path: str | os.PathLike[str], cases: Iterable[FluentCase]) -> None:
-    """Write cases to a file; the path says its kind.
-
-    Raises:
-        EvalError: A case has a value that files cannot hold, such as a lambda, or CSV cannot.
-    """
-    rows = [(case, codec.case_data(case)) for case in cases]
-    if _kind_of(path) != ".csv":
-        Source.write(path, (f"{json.dumps(row, ensure_ascii=False)}\n" for _, row in rows))
-        return
-    fields = [each for each in codec.CASE_FIELDS if any(each in row for _, row in rows)]
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(fields)
-    for case, row in rows:
-        if not isinstance(row["input"], str):
-            raise case.error("CSV holds one text as input", help="write .jsonl or YAML")
-        writer.writerow([_written(each, row[each]) if each in row else "" for each in fields])
-    Source.write(path, [text.getvalue()])
-
-
-def _written(field: str, value: Any) -> str:
-    """The cell of which `_cell` makes the value."""
-    if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if field in _TEXTS or not value.lstrip().startswith(("[", "{")):
-        return value
-    return json.dumps([value], ensure_ascii=False)
-
-
-def _kind_of(path: str | os.PathLike[str]) -> str:
-    kind = Path(path).suffix.lower()
-    if kind not in {".csv", ".jsonl", ".ndjson"}:
-        found = kind or "no suffix"
-        raise EvalFileError("a table is .csv or .jsonl", path=os.fspath(path), found=found)
-    return kind
 
 
 def _csv(text: str, path: str, map: dict[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:

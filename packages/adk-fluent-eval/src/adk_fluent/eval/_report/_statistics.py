@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from bisect import bisect_left
 from dataclasses import asdict, dataclass, field
 from math import ceil, comb, fsum, inf, log2, sqrt
@@ -178,16 +177,6 @@ class TagSummary(RunFigures):
     outcomes: Runs = field(repr=False)
     tag: str = ""
 
-    @property
-    def failed(self) -> int:
-        """Runs that failed."""
-        return self.counts[Status.FAILED]
-
-    @property
-    def errors(self) -> int:
-        """Runs that ended in an error."""
-        return self.counts[Status.ERROR]
-
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
@@ -339,16 +328,11 @@ class RegressionReport:
 
     def to_json(self) -> str:
         """Return the comparison as JSON."""
-        detectable = self.detectable
-        made = {
-            "adk_fluent": {"kind": "eval-comparison", "schema": 1},
-            **asdict(self),
-            "compared": self.compared,
-            "p_value": self.p_value,
-            "significant": self.significant,
-            "detectable": detectable if math.isfinite(detectable) else None,
-            "ok": self.ok,
-        }
+        figures = ("compared", "p_value", "significant", "detectable", "ok")
+        made = {"adk_fluent": {"kind": "eval-comparison", "schema": 1}, **asdict(self)}
+        made |= {name: getattr(self, name) for name in figures}
+        if self.detectable == inf:
+            made["detectable"] = None
         return encodable(json.dumps(made, ensure_ascii=False, indent=1))
 
     def to_markdown(self) -> str:

@@ -257,10 +257,11 @@ class AdkMetrics:
 def _evaluator(metric: Metric, threshold: float, fields: dict[str, Any]) -> Any:
     """ADK's evaluator; with threshold and criterion, as versions read either."""
     module, _, name = metric.evaluator.partition(":")
-    criterion = getattr(eval_metrics, metric.criterion)(threshold=threshold, **fields)
-    asked = EvalMetric(metric_name=metric.name, threshold=threshold, criterion=criterion)
     with chosen():
-        return getattr(import_module(f"google.adk.evaluation.{module}"), name)(eval_metric=asked)
+        kind: Any = getattr(import_module(f"google.adk.evaluation.{module}"), name)
+        criterion = kind.criterion_type(threshold=threshold, **fields)
+        asked = EvalMetric(metric_name=metric.name, threshold=threshold, criterion=criterion)
+        return kind(eval_metric=asked)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Coroutine, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk import agents
@@ -179,20 +178,13 @@ def _call_factory(factory: Callable[[], Any]) -> Any:
     """Call a factory."""
     name = getattr(factory, "__name__", "factory")
     try:
-        signature(factory).bind()
-    except TypeError as error:
-        what = "the factory of the pipeline takes arguments"
-        help = f"pipeline=lambda: {name}(...)"
-        raise EvalError(what, found=f"{name}(): {error}", help=help) from None
-    except ValueError:  # a builtin without a signature
-        pass
-    try:
         made = factory()
     except AdkFluentError:
         raise
     except Exception as error:
         found = f"{name}(): {error_line(error)}"
-        raise EvalError("the factory of the pipeline raised", found=found) from error
+        help = "it is called without arguments"
+        raise EvalError("the factory of the pipeline raised", found=found, help=help) from error
     if isinstance(made, Coroutine):
         cast("Coroutine[Any, Any, Any]", made).close()
         what = "the factory of the pipeline is async"

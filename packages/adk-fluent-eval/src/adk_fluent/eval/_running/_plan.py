@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adk_fluent.eval import _arguments as check
 from adk_fluent.eval import _metrics
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.eval._cases._judge import FluentJudge
     from adk_fluent.eval._cases._suite import Suite
-
-_ALWAYS_MET = {*_metrics.CHECKS} - {_metrics.TRAJECTORY}  # checks with a fixed threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,27 +100,14 @@ class MetricPlan:
         known = {*METRICS, *_metrics.CHECKS, *self._judges}
         check.check_known([name], known, "unknown metric", "metrics")
 
-    def _check_threshold(self, name: str, value: object, cases: Sequence[FluentCase]) -> None:
-        if name in self._judges:
-            what = f"the threshold of judge {name!r} belongs to the judge"
-            help = f"write FluentJudge(name={name!r}, threshold={value!r}, ...)"
-            raise EvalError(what, help=help)
-        self._check_known(name)
-        fixed = f"the threshold of {name!r} is fixed: every expectation must be met"
-        check.require(name not in _ALWAYS_MET, fixed)
-        decides = METRICS[name].threshold is not None
-        check.require(decides, f"{name!r} is informational and takes no threshold")
-        what = f"thresholds= names {name!r}, which is not a metric of the suite"
-        is_asked = name in self.names or name == _metrics.TRAJECTORY
-        check.require(is_asked, what, help=f"add it: metrics=[{name!r}, ...]")
-        applies = any(self._applies(name, case) for case in cases)
-        check.require(applies, f"thresholds= names {name!r}, which applies to no case")
-        check.require(check.is_number(value), f"the threshold of {name!r} must be a number", value)
+    def _check_threshold(self, name: str, value: Any, cases: Sequence[FluentCase]) -> None:
+        asked = (METRICS[each] for each in (_metrics.TRAJECTORY, *self.names) if each in METRICS)
+        deciding = [each.name for each in asked if each.threshold is not None]
+        known = [each for each in deciding if any(self._applies(each, case) for case in cases)]
+        check.check_known([name], known, "thresholds= names", "metrics that take one")
         low, high = (1, 5) if METRICS[name].unit == "1-5" else (0, 1)
-        if not (isinstance(value, int | float) and low < value <= high):
-            what = f"the threshold of {name!r} must be above {low} and at most {high}"
-            help = "every score reaches 0; leave the metric out instead" if value == 0 else None
-            raise EvalError(what, found=repr(value), help=help)
+        what = f"the threshold of {name!r} must be above {low} and at most {high}"
+        check.require(check.is_number(value) and low < value <= high, what, value)
 
     def _applies(self, name: str, case: FluentCase) -> bool:
         if name in _metrics.CHECKS:

@@ -237,19 +237,17 @@ class Recorder:
 
     def _question(self, pending: Pending) -> str:
         """A question on which a run waits."""
-        name = pending.name or pending.kind
+        name, answers = pending.name or pending.kind, self._seen.case.answers or {}
         what = f"{pending.kind} {pending.name!r}" if pending.name else pending.kind
-        message = f": {pending.message}" if pending.message else ""
-        given = (self._seen.case.answers or {}).get(name)
-        if given is not None:
-            count = plural(len(answers_of(given)), "answer")
-            return f"the run waits for another answer to {what}{message}; answers= has {count}"
+        what += f": {pending.message}" if pending.message else ""
+        if name in answers:
+            count = plural(len(answers_of(answers[name])), "answer")
+            return f"the run waits for another answer to {what}; answers= has {count}"
         mock = ", or mock it with mock_tool_outputs" if pending.kind in {"tool", "auth"} else ""
-        help = f"; give answers={{{name!r}: ...}}{mock}"
-        answers, answered = self._seen.case.answers or {}, self._seen.answered
-        if others := [each for each in answers if not answered[each]]:
+        help = f"give answers={{{name!r}: ...}}{mock}"
+        if others := [each for each in answers if not self._seen.answered[each]]:
             help += f"; nothing has asked {', '.join(map(repr, others))}"
-        return f"the run waits for an answer to {what}{message}{help}"
+        return f"the run waits for an answer to {what}; {help}"
 
     def failed(self, error: Exception) -> None:
         """Note what the run raised."""
