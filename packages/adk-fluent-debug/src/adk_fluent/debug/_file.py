@@ -174,7 +174,7 @@ def check_replaced(file: Path, *, recordings: bool = True) -> None:
         RecordingFileError: It holds something else, cannot be read, or is a folder.
     """
     if file.is_dir():
-        what, help = "this is a folder", "name a file in it"
+        what, help = "the file cannot be written: this is a folder", "name a file in it"
         raise RecordingFileError(what, path=str(file), help=help)
     head = b""
     try:
