@@ -39,8 +39,6 @@ class Suite:
     def __post_init__(self) -> None:
         require(check.is_text(self.name), "name= of a suite must not be empty", self.name)
         require_type(self.gate, Gate, "gate= takes a Gate", help="gate=Gate(...)")
-        help = "write metrics=[...] and thresholds={...}"
-        require(not isinstance(self.metrics, Mapping), "metrics= takes a list", help=help)
         require_type(self.thresholds or {}, Mapping, "thresholds= takes a mapping")
         require_type(self.simulation, UserSimulation | None, "simulation= takes a UserSimulation")
         check.positive("num_runs", self.num_runs)
