@@ -133,7 +133,7 @@ class Targets:
             if self._is_factory:
                 await _close_all([self._open.pop(each) for each in held if not self._used[each]])
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close the plugins and toolsets of all targets that were used."""
         await _close_all(self._open.values())
         self._open.clear()

@@ -110,34 +110,6 @@ class SuiteRun:
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome]:
         """Run everything, and yield each outcome when it is there."""
-        try:
-            async with aclosing(self._go()) as outcomes:
-                async for outcome in outcomes:
-                    yield outcome
-        finally:
-            await self._settings.targets.close()
-        if self._journal is not None and self._journal.problem:
-            self.notes.append(self._journal.problem)
-        if len(self._told) < len(self._units):
-            self.interrupted = True
-            self.notes.append("stopped after the first case that did not pass")
-
-    async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
-        """Run one case once, and close what it used."""
-        try:
-            return await self._journaled(case, run, Pace(1)) or new_outcome(case, run)
-        finally:
-            await self._settings.targets.close()
-
-    def _tell(self, progress: Progress) -> None:
-        try:
-            if self._progress is not None:
-                self._progress(progress)
-        except Exception as error:  # noqa: BLE001  # user code must not cost the results
-            self._progress = None
-            self.notes.append(f"progress= raised {error_line(error)} and was not called again")
-
-    async def _go(self) -> AsyncGenerator[CaseOutcome]:
         pace = Pace(self._settings.options.get("parallelism", 10))
 
         async def told(case: FluentCase, run: int) -> CaseOutcome | None:
@@ -147,15 +119,34 @@ class SuiteRun:
                 self._tell(Progress(outcome, len(self._told), len(self._units)))
             return outcome
 
-        tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
+        async with aclosing(self._settings.targets):
+            tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
+            try:
+                for done in asyncio.as_completed(tasks):
+                    if (outcome := await done) is not None:
+                        yield outcome
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        if self._journal is not None and self._journal.problem:
+            self.notes.append(self._journal.problem)
+        if len(self._told) < len(self._units):
+            self.interrupted = True
+            self.notes.append("stopped after the first case that did not pass")
+
+    async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
+        """Run one case once, and close what it used."""
+        async with aclosing(self._settings.targets):
+            return await self._journaled(case, run, Pace(1)) or new_outcome(case, run)
+
+    def _tell(self, progress: Progress) -> None:
         try:
-            for done in asyncio.as_completed(tasks):
-                if (outcome := await done) is not None:
-                    yield outcome
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            if self._progress is not None:
+                self._progress(progress)
+        except Exception as error:  # noqa: BLE001  # user code must not cost the results
+            self._progress = None
+            self.notes.append(f"progress= raised {error_line(error)} and was not called again")
 
     async def _journaled(self, case: FluentCase, run: int, pace: Pace) -> CaseOutcome | None:
         """Run a case, unless the journal has it; None if the suite is stopped."""
