@@ -10,7 +10,14 @@ import pytest
 
 from adk_fluent import Agent, Pipeline, gate
 from adk_fluent.cost import Budget, cost_attribution, cost_of
-from adk_fluent.debug import Recorder, Recording, ReplayerBackend, recorder, replay_async
+from adk_fluent.debug import (
+    Recorder,
+    Recording,
+    ReplayerBackend,
+    diff_events,
+    recorder,
+    replay_async,
+)
 from adk_fluent.distributed import DbosEngine, InlineEngine
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import request_model
@@ -53,7 +60,7 @@ async def test_retries_and_typed_state_are_replayed(caplog: pytest.LogCaptureFix
     caplog.clear()
     backend = ReplayerBackend(kept.recording)
     again = await desk().run("hello", backend=backend)
-    assert not kept.recording.diff(again)
+    assert not diff_events(kept.recording.events, again)
     assert again.state == result.state
     assert backend.unused == []
     assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
@@ -111,7 +118,7 @@ async def test_what_a_budget_refuses_is_no_model_call() -> None:
     assert "0 model calls" in repr(kept.recording)
     backend = ReplayerBackend(kept.recording)
     again = await agent.run("hello", backend=backend, middleware=[budget(1e-9)])
-    assert not kept.recording.diff(again)
+    assert not diff_events(kept.recording.events, again)
     assert (again.text, backend.unused) == (result.text, [])
 
 
@@ -208,7 +215,7 @@ async def test_what_a_middleware_asks_a_model_is_recorded_and_replayed() -> None
     assert len(kept.recording.llm_interactions) == 2
     asked = len(judge.calls)
     backend = ReplayerBackend(kept.recording)
-    assert not kept.recording.diff(await pipeline().run("hello", backend=backend))
+    assert not diff_events(kept.recording.events, await pipeline().run("hello", backend=backend))
     assert (len(judge.calls), backend.unused) == (asked, [])
 
 

@@ -118,8 +118,8 @@ async def replayed(program: Program, config: ExecutionConfig) -> list[str] | Non
         if diff_events(live.events, again.events)
         else "",
         ""
-        if not recording.diff(live.events)
-        else "recorded: " + recording.diff(live.events).summary,
+        if not diff_events(recording.events, live.events)
+        else "recorded: " + diff_events(recording.events, live.events).summary,
         "" if live.text == again.text else f"answer {live.text!r} -> {again.text!r}",
         "" if live.state == again.state else f"state {live.state!r} -> {again.state!r}",
         "" if live.error == again.error else f"error {live.error!r} -> {again.error!r}",

@@ -90,10 +90,9 @@ def test_a_changed_pipeline_is_a_finding(capsys: pytest.CaptureFixture[str]) -> 
 def test_state_is_given_as_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--state", "n=3", "--state", "who=Ann"]
     assert call(capsys, "record", "desk.py:desk", "Hello", "-o", "a.json", *given)[0] == OK
-    assert Recording.load("a.json").runs[0].state == {"n": 3, "who": "Ann"}
-    code, out, _ = call(capsys, "show", "a.json", "--state-at", "0")
-    assert (code, json.loads(out)) == (OK, {"n": 3, "who": "Ann", "said": "Good day."})
-    assert call(capsys, "show", "a.json", "--state-at", "1")[0] == USAGE
+    recording = Recording.load("a.json")
+    assert recording.runs[0].state == {"n": 3, "who": "Ann"}
+    assert recording.state_at(0) == {"n": 3, "who": "Ann", "said": "Good day."}
 
 
 SHOP = """

@@ -18,7 +18,7 @@ from adk_fluent.cli import OK, USAGE, main
 from adk_fluent.debug import Recording, RecordingFileError
 from adk_fluent.debug import _html as costs
 from adk_fluent.debug._html import html_page
-from adk_fluent.debug._run import RecordedRun
+from adk_fluent.debug._recorded_run import RecordedRun
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import Money, Unknown
 
@@ -480,7 +480,7 @@ def test_figures_and_state_in_a_browser(browser: Any, tmp_path: Path) -> None:
     assert _shown(tab, 1)[2:] == ["k 1 2", "new [ 1 ]"]
     assert _shown(tab, 2)[2:] == ["k (not recorded) 9"]
     assert _shown(tab, 3)[2:] == ["k 2"]
-    assert "(event 2)" in tab.inner_text(".detail h2")  # as `show --state-at` counts them
+    assert "(event 2)" in tab.inner_text(".detail h2")  # as `recording.events` counts them
     assert _shown(tab, 5)[2:] == ["k (not recorded) 2", "new (not recorded) [ 1 ]"]
     lanes = tab.locator(".lanes")
     wide = lanes.bounding_box()["width"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adk_fluent.debug._run import RecordedRun
+from adk_fluent.debug._recorded_run import RecordedRun
 from adk_fluent.debug._show import Row, duration, rows
 
 Data = dict[str, Any]

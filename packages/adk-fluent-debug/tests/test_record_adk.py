@@ -19,7 +19,14 @@ from pydantic import BaseModel
 from recorded_desk import CANARY, clerk, desk
 
 from adk_fluent import Agent, Pipeline
-from adk_fluent.debug import Recorder, Recording, ReplayerBackend, recorder, replay_async
+from adk_fluent.debug import (
+    Recorder,
+    Recording,
+    ReplayerBackend,
+    diff_events,
+    recorder,
+    replay_async,
+)
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import find_middleware
 from adk_fluent.ir import ExecutionConfig, MiddlewareRef, content_hash
@@ -42,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from adk_fluent.debug._keeper import Note
+    from adk_fluent.debug._notes import Note
 
 pytestmark = pytest.mark.adk
 
@@ -54,7 +61,7 @@ async def test_calls_events_state_and_versions_are_recorded() -> None:
     with Recorder() as kept:
         result = await pipeline.run("Refund A1", state={"vip": True})
     recording = kept.recording
-    assert not recording.diff(result)
+    assert not diff_events(recording.events, result)
     assert [each.agent_name for each in recording.llm_interactions][:2] == ["clerk", "clerk"]
     first = recording.llm_interactions[0]
     assert first.request_content[0]["parts"] == [{"text": "Refund A1"}]
@@ -352,7 +359,7 @@ async def test_what_a_middleware_adds_to_state_is_recorded_and_replayed(
     with Recorder(stream=tmp_path / "run.jsonl") as kept:
         result = await pipeline().run("hi")
     for recording in (kept.recording, Recording.load(tmp_path / "run.jsonl")):
-        assert not recording.diff(result)
+        assert not diff_events(recording.events, result)
         assert recording.state_at(-1) == {"added": 1}
         assert (await replay_async(pipeline(), recording)).ok
 

@@ -54,7 +54,6 @@ def test_spans_are_kept_beside_the_tape_without_credentials(tmp_path: Path, suff
     for number in (0, 1):
         found = names(recording, number)
         assert {"invoke_agent", "execute_tool", "pay"} <= found
-        assert found & {"invocation", "invoke_workflow"}  # they begin before the run, and end later
         assert "outside" not in found
         spans = recording.runs[number].spans
         starts = [each["start"] for each in spans]

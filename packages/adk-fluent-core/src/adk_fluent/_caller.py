@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import Final
 
 #: Besides our own, what calls us for the user; the import system calls itself by two names.
@@ -22,11 +23,17 @@ def caller() -> tuple[str, int] | None:
     while frame is not None:
         # by module, not by file: other wheels add subpackages that lie elsewhere
         module = frame.f_globals.get("__name__")
-        module = module if isinstance(module, str) else ""
-        package = module.partition(".")[0]
-        if package not in _OURS:
-            return None if package in _OTHERS else (frame.f_code.co_filename, frame.f_lineno)
-        if module.startswith(_ENGINE):
-            return None
+        is_users = _is_users(module if isinstance(module, str) else "")
+        if is_users is not None:
+            return (frame.f_code.co_filename, frame.f_lineno) if is_users else None
         frame = frame.f_back
     return None
+
+
+@lru_cache(maxsize=1024)
+def _is_users(module: str) -> bool | None:
+    """Whether a module is the user's; None for one of ours, which the user may have called."""
+    package = module.partition(".")[0]
+    if package not in _OURS:
+        return package not in _OTHERS
+    return False if module.startswith(_ENGINE) else None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
+
+from adk_fluent.ir._record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     """Tokens that model calls took; ``a + b`` adds two of them, ``sum(usages, Usage())`` many.
 
@@ -88,7 +90,7 @@ class Usage:
         )
 
 
-_FIELDS = tuple(f.name for f in fields(Usage))
+_FIELDS = Usage.__match_args__
 #: What genai calls the first of them, and what the others are read from.
 _GENAI = (
     *("prompt_token_count", "cached_content_token_count", "candidates_token_count"),

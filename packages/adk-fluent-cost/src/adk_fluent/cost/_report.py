@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import attrgetter
@@ -80,7 +80,7 @@ class CostRecord(NamedTuple):
 
 #: The fields in which many records are alike; they are the first ones.
 _ALIKE: Final = CostRecord._fields[: CostRecord._fields.index("usage")]
-_TOKENS: Final = tuple(each.name for each in fields(Usage))
+_TOKENS: Final = Usage.__match_args__
 _tokens: Final = attrgetter(*_TOKENS)
 
 

@@ -3,6 +3,21 @@
 A `Recorder` records runs, a `ReplayerBackend` runs a pipeline on what was recorded, `diff_events`
 says what differs, and `TimeTravel` forks a session at an event. Names are imported on first use;
 ADK is imported when something runs.
+
+What the modules hold:
+
+- Recording: `_recorder` has the `Recorder`; `_notes` what it has noted of its runs; `_run_recorder`
+  what records one of them while it goes on; `_spans_adk` the spans of OpenTelemetry's.
+- What was recorded: `_recorded_run` has a run and its calls; `_recording` the `Recording`, and what
+  is written of it; `_file` its file, and a stream; `_redaction` what takes credentials out;
+  `_conformance_adk` the form of ``adk conformance``; `_adk` ADK's objects as data, and back again.
+- Replaying: `_replayer_backend` has the `ReplayerBackend`; `_run_replayer` what stands in the place
+  of models and tools in one run; `_tape` which recorded run and call answers which; `_turnstile`
+  their order; `_replay_report` has `replay`, which compares a whole recording.
+- Looking: `_diff` compares data and events; `_show` has rows, as text; `_html` the page, with the
+  files ``viewer.*``; `_time_travel_adk` sessions, and forks of them.
+- Entries: `_layer` says what the package provides; `_cli` has the commands, `pytest_plugin` the
+  mark `recording`, `_errors` what is raised.
 """
 
 from __future__ import annotations
@@ -19,18 +34,18 @@ if TYPE_CHECKING:
         ReplayMismatchError,
         UnusedInteractionsError,
     )
-    from adk_fluent.debug._recorder import Recorder, recorder
-    from adk_fluent.debug._recording import Recording
-    from adk_fluent.debug._replayer import ReplayerBackend
-    from adk_fluent.debug._replaying import ReplayReport, replay, replay_async
-    from adk_fluent.debug._run import (
+    from adk_fluent.debug._recorded_run import (
         Interaction,
         LLMInteraction,
         RecordedRun,
         RemoteInteraction,
         ToolInteraction,
     )
-    from adk_fluent.debug._time_travel import TimeTravel
+    from adk_fluent.debug._recorder import Recorder, recorder
+    from adk_fluent.debug._recording import Recording
+    from adk_fluent.debug._replay_report import ReplayReport, replay, replay_async
+    from adk_fluent.debug._replayer_backend import ReplayerBackend
+    from adk_fluent.debug._time_travel_adk import TimeTravel
 else:
     _PLACES = {
         name: module
@@ -38,12 +53,13 @@ else:
             "_diff": "EventChange EventDiff diff_events",
             "_errors": "PipelineMismatchError RecordedError RecordingFileError "
             "ReplayMismatchError UnusedInteractionsError",
+            "_recorded_run": "Interaction LLMInteraction RecordedRun RemoteInteraction "
+            "ToolInteraction",
             "_recorder": "Recorder recorder",
             "_recording": "Recording",
-            "_replayer": "ReplayerBackend",
-            "_replaying": "ReplayReport replay replay_async",
-            "_run": "Interaction LLMInteraction RecordedRun RemoteInteraction ToolInteraction",
-            "_time_travel": "TimeTravel",
+            "_replayer_backend": "ReplayerBackend",
+            "_replay_report": "ReplayReport replay replay_async",
+            "_time_travel_adk": "TimeTravel",
         }.items()
         for name in names.split()
     }

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from adk_fluent.debug._errors import RecordedError
+from adk_fluent.debug._recorded_run import Data
 from adk_fluent.errors import AdkFluentError
 from adk_fluent.extend import LOG, json_safe
 from adk_fluent.protocol import request_data
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from adk_fluent.protocol import RemoteCall
-
-Data = dict[str, Any]
 
 _CONTENT: Final = TypeAdapter(types.Content)
 #: What is set of a part that is text alone.

@@ -11,17 +11,14 @@ import click
 from adk_fluent.cli import FINDINGS, OK, load, note
 from adk_fluent.debug._diff import diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._recorded_run import counted
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
-from adk_fluent.debug._replaying import replay as replay_recording
-from adk_fluent.debug._run import counted
+from adk_fluent.debug._replay_report import replay as replay_recording
 from adk_fluent.debug._show import text_of
 
 _FILE = click.Path(path_type=Path)
-_LINES = ".jsonl"
-_UNIFIED = click.option(
-    "--unified", is_flag=True, help="Print every difference, as a unified diff."
-)
+_UNIFIED = click.option("--unified", is_flag=True, help="Print a unified diff.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 
 
@@ -108,7 +105,7 @@ def record(
     TARGET is module:attribute or path.py:attribute. A FILE that ends with .jsonl is written while
     the run goes on. Exits with 1 if a question is left open.
     """
-    stream = output if output.suffix == _LINES else None
+    stream = output if output.suffix == ".jsonl" else None
     recorder = Recorder(not without_content, stream=stream, overwrite=True, spans=spans)
     try:
         with recorder:
@@ -123,14 +120,9 @@ def record(
 @click.command()
 @click.argument("file", type=_FILE)
 @click.option("--full", is_flag=True, help="Cut no value off.")
-@click.option("--state-at", type=int, metavar="N", help="Print state after event N alone, as JSON.")
-def show(file: Path, state_at: int | None, *, full: bool) -> None:
+def show(file: Path, *, full: bool) -> None:
     """Show what recording FILE holds: who did what, when, and what came of it."""
-    recording = Recording.load(file)
-    if state_at is None:
-        click.echo(text_of(recording, full=full))
-    else:
-        click.echo(json.dumps(recording.state_at(state_at), indent=1))
+    click.echo(text_of(Recording.load(file), full=full))
 
 
 @click.command()

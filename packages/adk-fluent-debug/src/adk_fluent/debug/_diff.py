@@ -8,20 +8,16 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from adk_fluent import protocol
+from adk_fluent.debug._recorded_run import Data, counted
 from adk_fluent.debug._redaction import REDACTED
-from adk_fluent.debug._run import Data, counted
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
-from adk_fluent.protocol import asked_key
+from adk_fluent.protocol import AgentEvent, asked_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adk_fluent.protocol import AgentEvent
-
 _SHOWN: Final = 200  # characters of a value in a message
-_ABSENT: Final = "nothing"
 
 
 class Difference(NamedTuple):
@@ -72,7 +68,7 @@ def first_difference(
 def shown(value: Any) -> str:
     """A value in a message, cut off where it is long."""
     if value is Missing:
-        return _ABSENT
+        return "nothing"
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 
@@ -253,7 +249,8 @@ class _Names:
         return {self._key(key): self._written(each) for key, each in held.items()}
 
     def put_in(self, event: Data) -> Data:
-        _leave_out(event)
+        """The event with names for identities, and without what tells nothing of the run."""
+        event.pop("timestamp", None)
         metadata: Data = event.get("metadata") or {}
         for holder, name, kind in (
             (event, "id", "event"),
@@ -266,11 +263,13 @@ class _Names:
             if name in holder:
                 holder[name] = self._of(kind, holder[name])
         wrote: Data = event.get("state_delta") or {}
-        if any(key.startswith(OURS) for key in wrote):
-            event["state_delta"] = {
-                self._key(key): self._written(value) if key.startswith(OURS) else value
-                for key, value in wrote.items()
-            }
+        attached: Data = event.get("custom_metadata") or {}
+        event["state_delta"] = {  # as a session keeps it
+            self._key(key): self._written(value) if key.startswith(OURS) else value
+            for key, value in wrote.items()
+            if not key.startswith(_TEMPORARY)
+        }
+        event["custom_metadata"] = {key: each for key, each in attached.items() if key != COST}
         if event.get("attempt"):
             ids = event["attempt"].split(".")
             event["attempt"] = ".".join(self._of("attempt", each) or "" for each in ids)
@@ -281,19 +280,6 @@ class _Names:
                 self._of("call", key) or "": each for key, each in asked.items()
             }
         return event
-
-
-def _leave_out(event: Data) -> None:
-    """Take out of an event what tells nothing of the run."""
-    event.pop("timestamp", None)
-    wrote: Data = event.get("state_delta") or {}
-    if any(key.startswith(_TEMPORARY) for key in wrote):  # as a session keeps it
-        event["state_delta"] = {k: v for k, v in wrote.items() if not k.startswith(_TEMPORARY)}
-    attached: Data = event.get("custom_metadata") or {}
-    if attached.keys() == {COST}:
-        del event["custom_metadata"]
-    elif COST in attached:
-        event["custom_metadata"] = {k: v for k, v in attached.items() if k != COST}
 
 
 def _first_change(first: Sequence[AgentEvent], second: Sequence[AgentEvent]) -> EventChange | None:
@@ -319,7 +305,7 @@ def lane_of(event: AgentEvent) -> str:
 
 
 def _lines(events: Sequence[AgentEvent]) -> list[str]:
-    made = normalized(events)
+    made = ({k: v for k, v in each.items() if v != {}} for each in normalized(events))
     texts = (json.dumps(each, indent=1, ensure_ascii=False, sort_keys=True) for each in made)
     return [line for text in texts for line in text.split("\n")]
 
@@ -328,6 +314,6 @@ def _listed(events: Any) -> list[AgentEvent]:
     is_some = hasattr(events, "__iter__") and not isinstance(events, str | bytes | dict)
     made: list[Any] = list(cast("Iterable[Any]", events)) if is_some else [events]
     for each in made:
-        if not isinstance(each, protocol.AgentEvent):
+        if not isinstance(each, AgentEvent):
             raise UsageError("diff_events takes two lists of events", found=describe(each))
     return made

@@ -9,19 +9,17 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from adk_fluent import extend, protocol
 from adk_fluent.debug._errors import RecordingFileError
+from adk_fluent.debug._recorded_run import OF_CALLS, Data
 from adk_fluent.debug._redaction import forms_of
-from adk_fluent.extend import describe
+from adk_fluent.extend import LOG, DataFile, describe
+from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from adk_fluent.debug._redaction import Redaction
-    from adk_fluent.extend import DataFile
-
-Data = dict[str, Any]
 
 FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
@@ -67,12 +65,11 @@ _EVENT: Final[Shape] = {
     "error?": {"code!": str, "message": str},
     "usage?": dict,
 }
-_CALLS: Final = ("model_call", "chunk_of", "reply_of", "tool_call", "result_of", "remote_call")
 _TURNS: Final = ("handed_in", "branch_end", "expired")
 _ENTRY: Final[Shape] = {
     "t": Time,
     "event": _EVENT,
-    **dict.fromkeys(_CALLS, int),
+    **dict.fromkeys(OF_CALLS, int),
     **dict.fromkeys((*_TURNS, "agent", "tool", "node", "model", "branch?"), str),
     "within": int,
     "request": {"contents": [_CONTENT], "config": dict},
@@ -84,7 +81,7 @@ _ENTRY: Final[Shape] = {
 }
 #: What tells of which kind an entry is, and what must stand beside that.
 _KINDS: Final = {
-    **dict.fromkeys(("event", *_CALLS), ()),
+    **dict.fromkeys(("event", *OF_CALLS), ()),
     **dict.fromkeys(("model_call", "remote_call"), ("agent",)),
     "tool_call": ("agent", "tool"),
     "chunk_of": ("response",),
@@ -137,14 +134,10 @@ def _validator() -> Any:
     return SchemaValidator(_schema(_FILE))
 
 
-@cache
-def data_file() -> type[DataFile]:
-    """What reads and writes files of recordings."""
+class RecordingFile(DataFile):
+    """A file of a recording, as errors name it."""
 
-    class RecordingFile(extend.DataFile):
-        kind = RecordingFileError
-
-    return RecordingFile
+    kind = RecordingFileError
 
 
 def write(file: Path, text: str) -> None:
@@ -154,7 +147,7 @@ def write(file: Path, text: str) -> None:
         RecordingFileError: It cannot be written.
     """
     # half a character stands in JSON as it stands behind a backslash
-    data_file().write(file, [text.encode("utf-8", "backslashreplace").decode()])
+    RecordingFile.write(file, [text.encode("utf-8", "backslashreplace").decode()])
 
 
 def check_replaced(file: Path, *, recordings: bool = True) -> None:
@@ -199,7 +192,7 @@ def read(file: Path) -> str:
     Raises:
         RecordingFileError: It cannot be read, or is not UTF-8.
     """
-    text = data_file().read_text(file, errors="surrogateescape")
+    text = RecordingFile.read_text(file, errors="surrogateescape")
     try:
         text[:-3].encode()  # what is left of a character
     except UnicodeEncodeError as error:
@@ -213,36 +206,32 @@ def parsed(text: str, path: str) -> Data:
     Raises:
         RecordingFileError: It is no recording, or of a newer version.
     """
-    if is_stream(text):
-        file = data_file()(path)
-        data = _unstreamed(text, file)
-    else:
-        file = data_file()(path, text=text)
-        data = file.parse_json(text)
+    in_lines = is_stream(text)
+    file = RecordingFile(path, text="" if in_lines else text)
+    data = _unstreamed(text, file) if in_lines else file.parse_json(text)
     check(data, file)
     return data
 
 
-def check(data: Any, file: DataFile | str) -> None:
+def check(data: Any, file: DataFile) -> None:
     """Refuse what is no recording, before anything of it is used.
 
     Args:
         data: What a file holds.
-        file: The file, or its path.
+        file: The file.
 
     Raises:
         RecordingFileError: It is none, or of a newer version.
     """
     from pydantic_core import ValidationError  # noqa: PLC0415  # slow to import
 
-    source = data_file()(file) if isinstance(file, str) else file
     if not isinstance(data, dict) or cast("Data", data).get("format") != FORMAT:
         how = "take a file that Recorder.save(...) has written"
-        raise source.error((), "this is no recording", found=describe(data), help=how)
+        raise file.error((), "this is no recording", found=describe(data), help=how)
     version = cast("Data", data).get("version")
     if version != VERSION:
         newer = isinstance(version, int) and version > VERSION
-        raise source.error(
+        raise file.error(
             ("version",),
             f"this recording has version {version!r}, and this is made for version {VERSION}",
             help="pip install --upgrade adk-fluent-debug" if newer else "record again",
@@ -252,22 +241,22 @@ def check(data: Any, file: DataFile | str) -> None:
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         at, found = fault["loc"], describe(fault["input"])
-        raise source.error(at, f"{at[-1]!r} does not fit: {fault['msg']}", found=found) from error
+        raise file.error(at, f"{at[-1]!r} does not fit: {fault['msg']}", found=found) from error
     for number, run in enumerate(cast("Data", data)["runs"]):
         for index, entry in enumerate(run["tape"]):
             here = ("runs", number, "tape", index)
             kind = next((each for each in _KINDS if each in entry), None)
             if kind is None:
                 keys = f"keys {', '.join(entry)}"
-                raise source.error(here, "this is no entry of a tape", found=keys)
+                raise file.error(here, "this is no entry of a tape", found=keys)
             if missing := [each for each in _KINDS[kind] if each not in entry]:
-                raise source.error((*here, missing[0]), f"{missing[0]!r} is missing")
+                raise file.error((*here, missing[0]), f"{missing[0]!r} is missing")
             try:
                 if kind == "event":
-                    protocol.AgentEvent.from_dict(entry["event"])
+                    AgentEvent.from_dict(entry["event"])
             except TypeError as error:
                 at, what = (*here, "event"), "this is no event"
-                raise source.error(at, what, found=str(error)) from error
+                raise file.error(at, what, found=str(error)) from error
 
 
 # --- files of lines ------------------------------------------------------------------------------
@@ -300,7 +289,7 @@ def _unstreamed(text: str, file: DataFile) -> Data:
                 "this is no line of a recording", path=file.path, line=number
             ) from error
     if lines and lines[-1]:
-        extend.LOG.warning("%s was cut off in its last line, which is left out", file.path)
+        LOG.warning("%s was cut off in its last line, which is left out", file.path)
     return {**made, "runs": runs}
 
 
@@ -365,7 +354,7 @@ class Stream:
                 self._put(line)
         except OSError as error:
             why = getattr(error.__cause__, "strerror", None) or error.strerror or error
-            extend.LOG.error("the recording in %s ends here: %s", self._file, why)
+            LOG.error("the recording in %s ends here: %s", self._file, why)
             self._is_over = True
 
     def _take_out(self, new: set[str]) -> None:

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.debug import _show
 from adk_fluent.debug._diff import COST, diff_events, first_difference
-from adk_fluent.debug._run import Data, LLMInteraction, RemoteInteraction, ToolInteraction
+from adk_fluent.debug._recorded_run import Data, LLMInteraction, RemoteInteraction, ToolInteraction
 from adk_fluent.extend import provided
 from adk_fluent.protocol import AgentEvent, Money, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adk_fluent.debug._run import Recorded, RecordedRun
+    from adk_fluent.debug._recorded_run import Recorded, RecordedRun
 
 
 class Costs:
@@ -35,9 +35,8 @@ class Costs:
 
     def __init__(self, recorded_at: str) -> None:
         self._at = datetime.now(UTC)
-        with suppress(ValueError):
-            self._at = datetime.fromisoformat(recorded_at)
-            self._at = self._at.replace(tzinfo=self._at.tzinfo or UTC)
+        with suppress(ValueError, OverflowError):
+            self._at = datetime.fromisoformat(recorded_at).astimezone(UTC)
         book: Any = next((each.object for each in provided("price_books")), None)
         self._book: Any = book if book is None or hasattr(book, "price") else book()
 
@@ -176,7 +175,6 @@ class Side:
         made = self._said(
             " · ".join([*_calls(event), *_show.event_lines(event)]) or "says nothing",
             ("says", event.content),
-            ("does", "\n".join([*_calls(event, 0), *_show.event_deeds(event, 0)])),
             ("whole event", rest),
         )
         if event.is_partial:
@@ -242,11 +240,11 @@ def _part(part: Data) -> str:
     return json_text(part)
 
 
-def _calls(event: AgentEvent, limit: int = _show.SHOWN) -> Iterator[str]:
+def _calls(event: AgentEvent) -> Iterator[str]:
     for call in event.tool_calls:
-        yield f"calls {call.tool_name}({_show.arguments(dict(call.args), limit)})"
+        yield f"calls {call.tool_name}({_show.arguments(dict(call.args))})"
     for each in event.tool_responses:
-        yield f"{each.tool_name} → {_show.cut(each.result, limit)}"
+        yield f"{each.tool_name} → {_show.cut(each.result)}"
 
 
 def json_text(value: Any) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent import extend
-from adk_fluent.debug._keeper import Keeper
+from adk_fluent.debug._notes import Notes
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import LOG, middleware_everywhere
 from adk_fluent.protocol import Middleware, MiddlewareDesc
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _OTHERS: Final = (
 _FLAGS: Final = {"capture_content": True, "capture_state": True, "spans": False}
 
 
-class Recorder(Keeper, Middleware):
+class Recorder(Notes, Middleware):
     """Records runs: every model call, tool call and event, and state.
 
     ::
@@ -66,9 +67,8 @@ class Recorder(Keeper, Middleware):
 
     def __enter__(self) -> Self:
         """Record every run of a pipeline that is compiled in this block."""
-        self._attach()
         block = ExitStack()
-        block.enter_context(extend.middleware_everywhere(self))
+        block.enter_context(middleware_everywhere(self))
         self._blocks.append(block)
         return self
 
@@ -76,20 +76,13 @@ class Recorder(Keeper, Middleware):
         """Record no further runs; that there were none is logged."""
         self._blocks.pop().close()
         if not self._runs and error[0] is None:
-            extend.LOG.warning("no run was recorded in this block: %s", _OTHERS)
+            LOG.warning("no run was recorded in this block: %s", _OTHERS)
 
     def new(self) -> Any:
         """What records one run; runs that a recorded tool starts are part of its call."""
         from adk_fluent.debug._run_recorder import run_recorder  # noqa: PLC0415  # ADK, when used
 
-        self._attach()
         return run_recorder(self)
-
-    def _attach(self) -> None:
-        if self.spans:
-            from adk_fluent.debug._spans_adk import attach  # noqa: PLC0415  # ADK, when it is used
-
-            attach()
 
     def get_recording(self) -> Recording:
         """The same as `recording`."""
@@ -107,14 +100,11 @@ class Recorder(Keeper, Middleware):
                 "there is nothing to save: no run was recorded",
                 help=f"run something in `with recorder:`, or with middleware=[recorder]; {_OTHERS}",
             )
-        if self._file is not None:
-            from pathlib import Path  # noqa: PLC0415  # slow to import, and seldom needed
-
-            if Path(path).resolve() == Path(self._file).resolve():
-                raise UsageError(
-                    f"what was recorded is in {Path(path).name!r} already, which is the stream",
-                    help="save to another file",
-                )
+        if self._file is not None and Path(path).resolve() == Path(self._file).resolve():
+            raise UsageError(
+                f"what was recorded is in {Path(path).name!r} already, which is the stream",
+                help="save to another file",
+            )
         self.recording.save(path)
 
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from adk_fluent import extend
 from adk_fluent.debug import _file
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._run import Data, Recorded, RecordedRun
+from adk_fluent.debug._recorded_run import Data, Recorded, RecordedRun
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import LOG, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
     from typing import Self
-
-    from adk_fluent.debug._diff import EventDiff
-    from adk_fluent.protocol import AgentEvent
 
 
 class Recording(Recorded):
@@ -32,12 +27,6 @@ class Recording(Recorded):
         edited: Its file was changed by hand after it was written.
     """
 
-    def diff(self, events: Sequence[AgentEvent]) -> EventDiff:
-        """What differs between the events recorded and those of another run."""
-        from adk_fluent.debug._diff import diff_events  # noqa: PLC0415  # seldom needed
-
-        return diff_events(self.events, events)
-
     # --- files ---------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -48,7 +37,7 @@ class Recording(Recorded):
         Raises:
             RecordingFileError: The file cannot be written, or holds what is no recording.
         """
-        file = _path(path)
+        file = Path(path)
         _file.check_replaced(file)
         _file.write(file, self.to_json())
         self._is_in(file)
@@ -74,7 +63,7 @@ class Recording(Recorded):
         Raises:
             RecordingFileError: It cannot be read, is no recording, or of a newer version.
         """
-        file = _path(path)
+        file = Path(path)
         made = cls.from_json(_file.read(file), str(file))
         made.path = file
         return made
@@ -95,9 +84,7 @@ class Recording(Recorded):
         body = {key: value for key, value in data.items() if key != "checksum"}
         made.edited = not _file.is_stream(text) and data.get("checksum") != _file.checksum(body)
         if made.edited:
-            extend.LOG.warning(
-                "%s was edited since it was recorded: its checksum does not fit", path
-            )
+            LOG.warning("%s was edited since it was recorded: its checksum does not fit", path)
         return made
 
     def to_adk_recordings(self, path: str | os.PathLike[str]) -> Path:
@@ -118,7 +105,7 @@ class Recording(Recorded):
             UsageError: The recording holds no content.
         """
         check_usable(self, "written as one of ADK's")
-        from adk_fluent.debug._recordings_adk import export  # noqa: PLC0415  # it imports ADK
+        from adk_fluent.debug._conformance_adk import export  # noqa: PLC0415  # it imports ADK
 
         file = _adk_file(path)
         export(self.runs, file)
@@ -137,7 +124,7 @@ class Recording(Recorded):
         Raises:
             RecordingFileError: The file cannot be read, or is no such recording.
         """
-        from adk_fluent.debug._recordings_adk import load  # noqa: PLC0415  # it imports ADK
+        from adk_fluent.debug._conformance_adk import load  # noqa: PLC0415  # it imports ADK
 
         file = _adk_file(path)
         made = cls([RecordedRun(each) for each in load(file)], {"source": "google-adk"})
@@ -169,7 +156,7 @@ class Recording(Recorded):
                 found=describe(against),
                 help="Recording.load(path) reads a file",
             )
-        file = _path(path)
+        file = Path(path)
         _file.write(file, html_page(self, against))
         return file
 
@@ -193,7 +180,7 @@ class Recording(Recorded):
 
         place = Target.parse(target)
         check_usable(self, "replayed", compared=True)
-        file = _path(path)
+        file = Path(path)
         if file.exists():
             raise RecordingFileError("there is such a file already", path=str(file))
         if self.path is None:
@@ -201,7 +188,7 @@ class Recording(Recorded):
         assert self.path is not None  # noqa: S101  # just saved
         beside, loaded = _relative(self.path, file.parent), repr(target)
         if place.is_file:
-            source = _relative(_path(place.source), file.parent)
+            source = _relative(Path(place.source), file.parent)
             loaded = f'f"{{HERE / {source!r}}}{target.removeprefix(place.source)}"'
         _file.write(file, _TEST.format(file=beside, target=loaded))
         return file
@@ -218,7 +205,7 @@ def check_usable(recording: Recording, use: str, *, compared: bool = False) -> N
     Raises:
         UsageError: It holds too little.
     """
-    if not recording.captures_content:
+    if not recording.metadata.get("capture_content", True):
         raise UsageError(
             f"this recording cannot be {use}: it holds no content",
             found="it was recorded with capture_content=False",
@@ -231,14 +218,8 @@ def check_usable(recording: Recording, use: str, *, compared: bool = False) -> N
         )
 
 
-def _path(path: str | os.PathLike[str]) -> Path:
-    from pathlib import Path  # noqa: PLC0415  # slow to import
-
-    return Path(path)
-
-
 def _adk_file(path: str | os.PathLike[str]) -> Path:
-    file = _path(path)
+    file = Path(path)
     return file / "generated-recordings.yaml" if file.is_dir() else file
 
 
@@ -262,6 +243,6 @@ def test_recording() -> None:
 
 def _relative(path: Path, start: Path) -> str:
     try:
-        return _path(os.path.relpath(path, start)).as_posix()
+        return Path(os.path.relpath(path, start)).as_posix()
     except ValueError:  # on another drive
         return path.resolve().as_posix()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from adk_fluent.debug._run import LEFT_OUT, Data
+from adk_fluent.debug._recorded_run import LEFT_OUT, Data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Redactor
@@ -107,11 +106,11 @@ class Redaction:
                 found=describe(redact),
                 help="such as Redactor(keys={'iban'}), or lambda data: ...",
             )
-        self._own: Callable[[Any], Any] = _as_it_is if found is None else found
+        self._own: Callable[[Any], Any] = as_it_is if found is None else found
 
     def secrets(self, data: Any) -> set[str]:
         """Everything that is taken out of the data because of where it stands."""
-        found = set(_gone(data, self._own(data)))
+        found: set[str] = set() if self._own is as_it_is else set(_gone(data, self._own(data)))
         for key, value, inside in _keyed(data):
             if inside != _SCHEMA and _KEYS.hides(key):
                 found.update(_leaves(value))
@@ -119,8 +118,7 @@ class Redaction:
 
     def scrub(self, data: Any, secrets: Iterable[str]) -> Any:
         """The data without credentials and these secrets, as the user's function has it."""
-        known = _any_of(secrets)
-        return self._scrubbed(self._own(data), known, "")
+        return self._scrubbed(self._own(data), _any_of(secrets), "")
 
     def secrets_of(self, run: Mapping[str, Any]) -> set[str]:
         """The `secrets` in everything of a run that may hold what nobody may see."""
@@ -157,25 +155,20 @@ class Redaction:
         return data
 
 
-def _as_it_is(data: Any) -> Any:
+def as_it_is(data: Any) -> Any:
+    """The same."""
     return data
 
 
 def _clean(text: str, known: re.Pattern[str] | None) -> str:
     if known is not None:
         text = known.sub(REDACTED, text)
-    if not _compiled(_HINTS).search(text):
+    if not re.search(_HINTS, text):
         return text
-    text = _compiled(_PROSE, re.DOTALL).sub(_hide, text)
+    text = re.sub(_PROSE, _hide, text, flags=re.DOTALL)
     for names in _NAMES:
         text = _without_given(text, names)
     return text
-
-
-@cache
-def _compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern, which takes milliseconds to compile: not before it is used."""
-    return re.compile(pattern, flags)
 
 
 def _hide(match: re.Match[str]) -> str:
@@ -191,11 +184,11 @@ def _without_given(text: str, names: str) -> str:
     """A text without what stands in it behind the names of credentials."""
     made: list[str] = []
     done = 0
-    for name in _compiled(names).finditer(text):
+    for name in re.finditer(names, text):
         if name.start() < done or not _KEYS.hides(name["name"]):
             continue
-        given = _compiled(_VALUE).match(text, name.end())
-        if given and (name["by"].startswith("=") or _compiled(_NO_WORD).search(given["value"])):
+        given = re.compile(_VALUE).match(text, name.end())
+        if given and (name["by"].startswith("=") or re.search(_NO_WORD, given["value"])):
             made += (text[done : given.start("value")], REDACTED)
             done = given.end()
     return "".join((*made, text[done:]))
@@ -219,24 +212,22 @@ def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, forms))) if forms else None
 
 
-def _keyed(data: Any) -> Iterator[tuple[str, Any, str]]:
+def _keyed(data: Any, inside: str = "") -> Iterator[tuple[str, Any, str]]:
     """Each key with what stands under it, and the key under which its mapping stands."""
-    todo: list[tuple[Any, str]] = [(data, "")]
-    while todo:
-        here, inside = todo.pop()
-        if isinstance(here, dict):
-            rows = cast("dict[str, Any]", here)
-            for key, value in rows.items():
-                yield key, value, inside
-                todo.append((value, key))
-            for name in ("name", "key"):  # as headers often are
-                if isinstance(rows.get(name), str) and "value" in rows:
-                    yield rows[name], rows["value"], inside
-        elif isinstance(here, list):
-            items = cast("list[Any]", here)
-            if _are_pairs(items):
-                yield from ((key, value, "") for key, value in items)
-            todo.extend((each, "") for each in items)
+    if isinstance(data, dict):
+        rows = cast("dict[str, Any]", data)
+        for key, value in rows.items():
+            yield key, value, inside
+            yield from _keyed(value, key)
+        for name in ("name", "key"):  # as headers often are
+            if isinstance(rows.get(name), str) and "value" in rows:
+                yield rows[name], rows["value"], inside
+    elif isinstance(data, list):
+        items = cast("list[Any]", data)
+        if _are_pairs(items):
+            yield from ((key, value, "") for key, value in items)
+        for each in items:
+            yield from _keyed(each)
 
 
 def _are_pairs(items: list[Any]) -> bool:
@@ -247,41 +238,33 @@ def _are_pairs(items: list[Any]) -> bool:
     )
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def _leaves(value: Any, shortest: int = _SHORTEST) -> Iterator[str]:
     """What recurs elsewhere of what stands under the key of a credential."""
-    todo: list[tuple[Any, int]] = [(value, _SHORTEST)]
-    while todo:
-        here, shortest = todo.pop()
-        if isinstance(here, dict):
-            todo.extend((each, _SHORTEST_INSIDE) for each in cast("dict[str, Any]", here).values())
-        elif isinstance(here, list):
-            todo.extend((each, shortest) for each in cast("list[Any]", here))
-        elif isinstance(here, str | int) and not isinstance(here, bool):
-            text = str(here)
-            if len(text) >= shortest and text.lower() not in _WORDS:
-                yield text
-                yield from (each for each in text.split() if len(each) >= _SHORTEST * 2)
+    if isinstance(value, dict):
+        for each in cast("dict[str, Any]", value).values():
+            yield from _leaves(each, _SHORTEST_INSIDE)
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _leaves(each, shortest)
+    elif isinstance(value, str | int) and not isinstance(value, bool):
+        text = str(value)
+        if len(text) >= shortest and text.lower() not in _WORDS:
+            yield text
+            yield from (each for each in text.split() if len(each) >= _SHORTEST * 2)
 
 
-def _gone(before: Any, after: Any) -> Iterator[str]:
+def _gone(was: Any, now: Any) -> Iterator[str]:
     """What a function of the user's has taken out, keys and all."""
-    todo: list[tuple[Any, Any]] = [(before, after)]
-    while todo:
-        was, now = todo.pop()
-        if was is now:
-            continue
-        if isinstance(was, dict) and isinstance(now, dict):
-            for key, value in cast("dict[str, Any]", was).items():
-                if key not in now:
-                    yield from _leaves(value)
-                else:
-                    todo.append((value, cast("dict[str, Any]", now)[key]))
-        elif isinstance(was, list) and isinstance(now, list):
-            first, second = cast("list[Any]", was), cast("list[Any]", now)
-            if len(first) == len(second):
-                todo.extend(zip(first, second, strict=True))
-        elif was != now and not isinstance(now, str):
-            yield from _leaves(was)
+    if isinstance(was, dict) and isinstance(now, dict):
+        kept = cast("dict[str, Any]", now)
+        for key, value in cast("dict[str, Any]", was).items():
+            yield from _gone(value, kept[key]) if key in kept else _leaves(value)
+    elif isinstance(was, list) and isinstance(now, list):
+        first, second = cast("list[Any]", was), cast("list[Any]", now)
+        for each, other in zip(first, second, strict=True) if len(first) == len(second) else ():
+            yield from _gone(each, other)
+    elif was != now and not isinstance(now, str):
+        yield from _leaves(was)
 
 
 #: What of an entry, and of a run, may hold what nobody may see; the rest is ours.

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from itertools import chain
 from operator import attrgetter
-from time import perf_counter
+from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent import protocol as p
+import adk_fluent.protocol as p
 from adk_fluent.debug import _adk
-from adk_fluent.debug._keeper import RunNotes
-from adk_fluent.debug._redaction import bare_entry
+from adk_fluent.debug._notes import RunNotes
+from adk_fluent.debug._redaction import as_it_is, bare_entry
 from adk_fluent.extend import is_journal_key, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from adk_fluent.debug._keeper import Keeper
-
-Data = dict[str, Any]
+    from adk_fluent.debug._notes import Notes
+    from adk_fluent.debug._recorded_run import Data
 
 
 #: The tool call that the code that runs is part of, with the recorder that has it.
-_WITHIN: Final[ContextVar[tuple[Keeper, int] | None]] = ContextVar(
+_WITHIN: Final[ContextVar[tuple[Notes, int] | None]] = ContextVar(
     "adk_fluent_debug_within", default=None
 )
 #: The model call that the code that runs is part of: who records it, and what is known of its end.
@@ -51,16 +49,16 @@ class RunRecorder(RunNotes, p.Middleware):
     """Records one run.
 
     Args:
-        keeper: The `Recorder` whose run it is.
+        notes: The `Recorder` whose run it is.
     """
 
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, keeper: Keeper) -> None:
-        super().__init__(keeper)
-        self._streams = keeper.streams
-        self._captures = keeper.capture_content
+    def __init__(self, notes: Notes) -> None:
+        super().__init__(notes)
+        self._streams = notes.streams
+        self._captures = notes.capture_content
         self._known: dict[Any, Any] = {}
         self._count = 0
 
@@ -69,64 +67,55 @@ class RunRecorder(RunNotes, p.Middleware):
     def begin_run(self, call: p.RunCall, /) -> None:
         """Note what begins."""
         self.root = call.root
-        if self._captures:
-            self.message = _adk.dump_content(call.said)
-        self._begin(call.ctx, resumed=call.resumed)
+        said = _adk.dump_content(call.said) if self._captures else None
+        self._begin(call.ctx, said, resumed=call.resumed)
 
     def end_run(self, status: str, error: BaseException | None, /) -> None:
         """Note how the run ends."""
-        self.status = status
+        self.head["status"] = status
         if error is not None and status in ("failed", "cancelled"):
-            self.error = _adk.dump_error(error)
-        self.keeper.went_on(self)
+            self.head["error"] = _adk.dump_error(error)
+        self.notes.went_on(self)
 
     async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
         """Keep an event; those who are given the same one may change it later."""
         if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
             return
-        if self.head is None:
+        if not self.head:
             self._begin(ctx)
         self.add(_event, _keep_event(event))
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
-        self.add(_as_it_is, {"handed_in": path, "node": node, "partial": partial, "made": made})
+        self.add(as_it_is, {"handed_in": path, "node": node, "partial": partial, "made": made})
 
     async def branch_ended(self, node: str, path: str, *, decides: bool) -> None:
         """Note in which order branches that run at the same time end."""
-        self.add(_as_it_is, {"branch_end": path, "node": node, "decides": decides})
+        self.add(as_it_is, {"branch_end": path, "node": node, "decides": decides})
 
     def expired(self, node: str, path: str) -> None:
         """Note that a timeout has struck."""
-        self.add(_as_it_is, {"expired": path, "node": node})
+        self.add(as_it_is, {"expired": path, "node": node})
 
-    def _begin(self, ctx: Any, *, resumed: bool = False) -> None:
+    def _begin(self, ctx: Any, said: Data | None = None, *, resumed: bool = False) -> None:
         self.began = perf_counter()
         session = ctx.session
-        self.head = {"session_id": session.id, "app_name": session.app_name}
+        self.head |= {"message": said, "session_id": session.id, "app_name": session.app_name}
         if resumed:
             self.head["resumed"] = True
             self.head["answers"] = _adk.answers_in(session)
-        if self._captures and not self.keeper.knows(session.id):
+        if self._captures and not self.notes.knows(session.id):
             self.head["history"] = _adk.dump_history(session, ctx.invocation_id)
-        if self.keeper.capture_state:
+        if self.notes.capture_state:
             self.head["state"] = _state(session.state)
-        if self.keeper.spans:
-            from adk_fluent.debug._spans_adk import Spans  # noqa: PLC0415  # ADK, when it is used
-
-            self.spans = Spans(self._ended_span)
-        self.keeper.begun(self)
-
-    def _ended_span(self) -> None:
-        if self.status:  # what ADK has around the run ends after it
-            self.keeper.went_on(self)
+        self.notes.begun(self)
 
     def add(self, make: Callable[..., Data], *what: Any) -> None:
         if not self._captures:  # so that nothing of what was said is held
-            make, what = _as_it_is, (bare_entry(make(*what)),)
+            make, what = as_it_is, (bare_entry(make(*what)),)
         self.tape.append((perf_counter(), _WITHIN.get(), make, what))
         if self._streams:
-            self.keeper.went_on(self, self.entry(self.tape[-1]))
+            self.notes.went_on(self, self.entry(self.tape[-1]))
 
     def _number(self) -> int:
         self._count += 1
@@ -184,11 +173,11 @@ class RunRecorder(RunNotes, p.Middleware):
     async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote, /) -> p.RemoteReply:
         """Keep what an agent elsewhere is asked, and the events that come of it."""
         number = self._number()
-        self.add(_as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
+        self.add(as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
 
         async def forward(event: Any) -> None:
             self.add(
-                _as_it_is, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)}
+                as_it_is, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)}
             )
             await call.emit(event)
 
@@ -202,8 +191,8 @@ class RunRecorder(RunNotes, p.Middleware):
         number = self._number()
         before = _adk.dump_actions(call.ctx.actions)
         asked = {"tool": call.name, "call_id": call.call_id, "args": json_safe(call.args)}
-        self.add(_as_it_is, {"tool_call": number, **_place(call), **asked})
-        token = _WITHIN.set((self.keeper, number))
+        self.add(as_it_is, {"tool_call": number, **_place(call), **asked})
+        token = _WITHIN.set((self.notes, number))
         with _Ending(self, {"result_of": number}) as end:
             try:
                 result = await next(call)
@@ -221,22 +210,24 @@ class RunRecorder(RunNotes, p.Middleware):
 class SpanRecorder(RunRecorder):
     """Records one run, and its spans."""
 
+    def __init__(self, notes: Notes) -> None:
+        from adk_fluent.debug._spans_adk import Spans  # noqa: PLC0415  # slow to import, seldom used
+
+        super().__init__(notes)
+        self._kept = self.spans = Spans()
+
     async def wrap_run(self, call: p.RunCall, next: p.NextRun, /) -> p.AgentReply:
         """Keep what begins inside the run."""
-        with nullcontext() if self.spans is None else self.spans.around():
+        with self._kept.around(time_ns() - int((perf_counter() - self.began) * 1e9)):
             return await next(call)
 
 
-def run_recorder(keeper: Keeper) -> p.Middleware:
+def run_recorder(notes: Notes) -> p.Middleware:
     """What records one run; what runs within a tool call is part of that."""
     within = _WITHIN.get()
-    if within is not None and within[0] is keeper:
+    if within is not None and within[0] is notes:
         return p.Middleware()
-    return SpanRecorder(keeper) if keeper.spans else RunRecorder(keeper)
-
-
-def _as_it_is(entry: Data) -> Data:
-    return entry
+    return SpanRecorder(notes) if notes.spans else RunRecorder(notes)
 
 
 def _keep_event(event: p.AgentEvent) -> tuple[Any, ...] | Data:

@@ -8,19 +8,18 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from adk_fluent import protocol as p
+import adk_fluent.protocol as p
 from adk_fluent.debug import _adk
 from adk_fluent.debug._errors import ReplayMismatchError
-from adk_fluent.debug._run import Data, called, check_pipeline, pipeline_data
+from adk_fluent.debug._recorded_run import Data, called, check_pipeline, pipeline_data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, REPLAYED, ask_in_place_again, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
-    from adk_fluent.debug._replays import Replays
-    from adk_fluent.debug._run import Interaction
-    from adk_fluent.debug._tape import Tape
+    from adk_fluent.debug._recorded_run import Interaction
+    from adk_fluent.debug._tape import Tape, Tapes
 
 #: What replays the model call that the code that runs is part of; a request in it is live.
 _LIVE: Final[ContextVar[RunReplayer | None]] = ContextVar("adk_fluent_debug_live", default=None)
@@ -40,11 +39,15 @@ class RunReplayer(p.Middleware):
     at_boundary = True
     adds_tools: Sequence[str] | None = ()
 
-    def __init__(self, backend: Replays) -> None:
+    def __init__(self, backend: Tapes) -> None:
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
         self._stopped: ReplayMismatchError | None = None
+
+    def new(self) -> RunReplayer:
+        """What replays one run."""
+        return RunReplayer(self._backend)
 
     async def on_user_message(self, ctx: Any, message: Any) -> None:
         """Keep what the user says: it tells which recorded run this is."""

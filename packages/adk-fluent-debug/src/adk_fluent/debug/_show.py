@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from adk_fluent.debug._diff import lane_name, lane_of
-from adk_fluent.debug._run import (
+from adk_fluent.debug._recorded_run import (
     LEFT_OUT,
     Data,
     Interaction,
@@ -20,7 +20,7 @@ from adk_fluent.protocol import AgentEvent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adk_fluent.debug._run import Recorded, RecordedRun
+    from adk_fluent.debug._recorded_run import Recorded, RecordedRun
 
 
 Kind = Literal["model", "tool", "remote", "event", "span"]
@@ -146,19 +146,14 @@ def event_lines(event: AgentEvent, limit: int = SHOWN) -> Iterator[str]:
         yield f"{'says part' if event.is_partial else 'says'} {cut(event.content, limit)}"
     if event.error:
         yield f"error {_shorter(_event_error(event), limit)}"
-    yield from event_deeds(event, limit)
-    for key, value in event.state_delta.items():
-        yield f"removes {key}" if value is None else f"writes {key} = {cut(value, limit)}"
-
-
-def event_deeds(event: AgentEvent, limit: int = SHOWN) -> Iterator[str]:
-    """What an event does beside saying and writing something, as `event_lines` has it."""
     if event.transfer_to:
         yield f"transfers to {event.transfer_to}"
     if event.escalate:
         yield "escalates"
     for each in event.pending:
         yield f"asks {each.name}: {cut(each.message, limit)}"
+    for key, value in event.state_delta.items():
+        yield f"removes {key}" if value is None else f"writes {key} = {cut(value, limit)}"
 
 
 def said(run: RecordedRun) -> str:
@@ -179,9 +174,6 @@ def cut(value: Any, limit: int = SHOWN) -> str:
 
 def _shorter(text: str, limit: int) -> str:
     return text if not limit or len(text) <= limit else f"{text[:limit]}..."
-
-
-_PACKAGES: Final = ("google-adk", "adk-fluent-core", "adk-fluent-debug")
 
 
 def text_of(recording: Recorded, *, full: bool = False) -> str:
@@ -218,7 +210,7 @@ def _lines(recording: Recorded, limit: int) -> Iterator[str]:
     head = head_of(recording)
     yield f"{head['name']}: {head['holds']}"
     versions: Data = recording.metadata.get("versions") or {}
-    made = [f"{each} {versions[each]}" for each in _PACKAGES if each in versions]
+    made = [f"{name} {each}" for name, each in versions.items()]
     when = recording.metadata.get("recorded_at")
     if when or made:
         yield f"recorded {when or ''}{' with ' if made else ''}{', '.join(made)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
@@ -16,67 +15,48 @@ from opentelemetry.sdk.trace import SpanProcessor
 from adk_fluent.extend import json_safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
 
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
     from opentelemetry.trace import TracerProvider
 
-Data = dict[str, Any]
+    from adk_fluent.debug._recorded_run import Data
 
-#: Whose spans belong to a run that they began before: ADK's, and those of the library for Gemini.
-_SCOPES: Final = ("gcp.vertex.agent", "opentelemetry.instrumentation.google_genai")
-#: The span of a run by ADK's Runner; what is above it belongs to somebody else.
-_RUNS: Final = ("invocation", "invoke_workflow")
 _KNOWN: Final[WeakSet[TracerProvider]] = WeakSet()
 _LOCK: Final = Lock()
 #: The runs that the code that runs is part of: each recorder has its own.
 _RUNNING: Final[ContextVar[tuple[Spans, ...]]] = ContextVar("adk_fluent_debug_spans", default=())
-#: The runs that spans belong to which have not ended.
-_OWNERS: Final[dict[int, tuple[Spans, ...]]] = {}
+#: The runs in which spans began that have not ended.
+_OPEN: Final[dict[int, tuple[Spans, ...]]] = {}
 
 
 class Spans:
-    """The spans of one run that have ended.
+    """The spans that began in a run, and have ended."""
 
-    Args:
-        told: Called when one has ended.
-    """
-
-    def __init__(self, told: Callable[[], None]) -> None:
-        self._told = told
-        self._began = time.time_ns()
-        self._ended: list[ReadableSpan] = []
-
-    def __len__(self) -> int:
-        return len(self._ended)
+    def __init__(self) -> None:
+        self.ended: list[ReadableSpan] = []
+        self._began = 0
+        _attach()
 
     @contextmanager
-    def around(self) -> Generator[None]:
-        """Keep what begins inside, and what of ADK's it stands in."""
-        above = trace.get_current_span().get_span_context()
-        if above.is_valid:
-            _own(above.span_id, self)
+    def around(self, began: int) -> Generator[None]:
+        """Keep what begins inside.
+
+        Args:
+            began: When the run began: nanoseconds since 1970.
+        """
+        self._began = began
         token = _RUNNING.set((*_RUNNING.get(), self))
         try:
             yield
         finally:
             _RUNNING.reset(token)
 
-    def keep(self, span: ReadableSpan) -> None:
-        """Take in a span that has ended, and await the one above it."""
-        above, scope = span.parent, span.instrumentation_scope
-        is_adks = scope is not None and scope.name in _SCOPES
-        if above is not None and not (above.is_remote or span.name.startswith(_RUNS)) and is_adks:
-            _own(above.span_id, self)
-        self._ended.append(span)
-        self._told()
-
     def data(self) -> list[Data]:
         """The spans as they stand in a file, in the order in which they began."""
-        return [
-            self._data(each) for each in sorted(self._ended, key=lambda each: each.start_time or 0)
-        ]
+        spans = sorted(self.ended, key=lambda each: each.start_time or 0)
+        return [self._data(each) for each in spans]
 
     def _data(self, span: ReadableSpan) -> Data:
         context = span.get_span_context()
@@ -102,27 +82,22 @@ class Spans:
         return round(((nanoseconds or self._began) - self._began) / 1e6, 3)
 
 
-def _own(span_id: int, *runs: Spans) -> None:
-    known = _OWNERS.get(span_id, ())
-    _OWNERS[span_id] = (*known, *(each for each in runs if each not in known))
-
-
 class _Keeping(SpanProcessor):
-    """Hands spans that end to the runs that they belong to."""
+    """Hands spans that end to the runs that they began in."""
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Note which run a span belongs to."""
+        """Note in which runs a span begins."""
         if (runs := _RUNNING.get()) and span.context is not None:
-            _own(span.context.span_id, *runs)
+            _OPEN[span.context.span_id] = runs
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Keep a span in its run."""
+        """Keep a span in its runs."""
         if span.context is not None:
-            for each in _OWNERS.pop(span.context.span_id, ()):
-                each.keep(span)
+            for each in _OPEN.pop(span.context.span_id, ()):
+                each.ended.append(span)
 
 
-def attach() -> None:
+def _attach() -> None:
     """Let the provider that is set hand out its spans; where none is, one of ADK's is set."""
     with _LOCK:
         provider = trace.get_tracer_provider()

@@ -6,7 +6,9 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from functools import partial
+from itertools import compress
+from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval import _arguments as check
@@ -41,6 +43,7 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("max_tool_calls", check.is_count, "a whole number >= 0"),
 )
 _ruled: Final = attrgetter(*(name for name, *_ in _RULES))
+_is_given: Final = partial(is_not, None)
 #: What a case expects of its last turn, unless the turn does.
 _OWN: Final = ("expected_trajectory", "reference_response", "expected_status")
 _TEMPORARY: Final = "temp:"  # ADK drops such keys at the end of each invocation
@@ -236,8 +239,11 @@ def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSi
 def _validate(case: FluentCase) -> None:
     """Check every field of a case that is given, which are few: suites have thousands of cases."""
     check.require_type(case.metadata, Mapping, "metadata= must be a mapping")
-    for (name, holds, what), value in zip(_RULES, _ruled(case), strict=True):
-        if value is not None and not holds(value):
+    values = _ruled(case)
+    for (name, holds, what), value in compress(
+        zip(_RULES, values, strict=True), map(_is_given, values)
+    ):
+        if not holds(value):
             raise EvalError(f"{name}= must be {what}", found=describe(value))
     tools: Any = case.mock_tool_outputs or ()
     for tool in tools:

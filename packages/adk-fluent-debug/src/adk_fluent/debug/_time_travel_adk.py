@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent import extend
+from adk_fluent.debug._adk import edit_event
 from adk_fluent.errors import SessionError, UsageError
-from adk_fluent.extend import LOG, describe, storage_fault
+from adk_fluent.extend import (
+    LOG,
+    copy_events,
+    describe,
+    initial_state,
+    is_journal_key,
+    storage_fault,
+    to_agent_event,
+    write_state,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +26,8 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
     from google.genai import types
 
+    from adk_fluent.debug._recorded_run import Data
     from adk_fluent.protocol import RunResult
-
-Data = dict[str, Any]
 
 _SHARED: Final = ("user:", "app:")
 _TEMPORARY: Final = "temp:"
@@ -83,8 +91,6 @@ class TimeTravel:
         at: int | str = -1,
         state: Mapping[str, Any] | None = None,
         edit: Mapping[int | str, str | types.Content] | None = None,
-        *,
-        session_id: str | None = None,
     ) -> Session:
         """Make a session that holds the events of another one up to one of them.
 
@@ -104,7 +110,6 @@ class TimeTravel:
                 ``user:`` or ``app:`` are written for all sessions that share them.
             edit: What events say instead, by index or id: text, or a Content. Where an event has
                 written its text to state, too, it writes the new one.
-            session_id: The id of the new session; None makes one.
 
         Returns:
             The new session.
@@ -112,22 +117,17 @@ class TimeTravel:
         Raises:
             UsageError: There is no such event, an edited one is not kept or has no content, or
                 state cannot hold what is given.
-            SessionError: There is no such session, or there is one of the new id.
+            SessionError: There is no such session.
         """
-        from adk_fluent.debug._adk import edit_event  # noqa: PLC0415  # ADK, when it is used
-
         _check_state(state)
         stored = await self._stored(session)
         stop = _place(stored, at) + 1
         edits = _edits(stored, stop, edit)
-        kept = extend.copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
+        kept = copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
         for place, said in edits.items():
             edit_event(kept[place], said)
-        await self._check_free(stored, session_id)
         ids: Data = {"app_name": stored.app_name, "user_id": stored.user_id}
-        made = await self._service.create_session(
-            **ids, session_id=session_id, state=extend.initial_state(stored)
-        )
+        made = await self._service.create_session(**ids, state=initial_state(stored))
         ids["session_id"] = made.id
         try:
             for event in kept:
@@ -136,25 +136,12 @@ class TimeTravel:
             if state:
                 last = next((each for each in reversed(kept) if each.author != "user"), kept[-1])
                 by = {"author": last.author, "invocation_id": kept[-1].invocation_id}
-                await extend.write_state(self._service, made, state, **by)
+                await write_state(self._service, made, state, **by)
             whole = await self._service.get_session(**ids)
         except BaseException:
             await self._service.delete_session(**ids)
             raise
         return made if whole is None else whole
-
-    async def _check_free(self, session: Session, id: Any) -> None:
-        """Refuse the id of another session: not every service does."""
-        if id is None:
-            return
-        if not isinstance(id, str) or not id.strip():
-            raise UsageError("session_id= takes the id of the new session", found=describe(id))
-        ids: Data = {"app_name": session.app_name, "user_id": session.user_id, "session_id": id}
-        if await self._service.get_session(**ids):
-            raise SessionError(
-                f"there is a session {id!r} of user {session.user_id!r} already",
-                help="give another session_id=, or none",
-            )
 
     async def _stored(self, session: Any) -> Session:
         """The session as it is stored now, with all its events."""
@@ -201,14 +188,14 @@ def _own(delta: Mapping[str, Any]) -> Data:
 
 
 def _state(session: Session, stop: int) -> Data:
-    state = extend.initial_state(session)
+    state = initial_state(session)
     for event in session.events[:stop]:
         state.update(_own(event.actions.state_delta))
     shared = {key: each for key, each in session.state.items() if key.startswith(_SHARED)}
     return {
         key: value
         for key, value in {**state, **shared}.items()
-        if value is not None and not extend.is_journal_key(key)
+        if value is not None and not is_journal_key(key)
     }
 
 
@@ -222,7 +209,7 @@ def _check_state(state: Any) -> None:
     given = _mapping("state", state)
     for key in given:
         passes = str(key).startswith(_TEMPORARY)
-        if not isinstance(key, str) or passes or extend.is_journal_key(key):
+        if not isinstance(key, str) or passes or is_journal_key(key):
             raise UsageError(
                 "state= takes keys that a session keeps",
                 found=f"the key {key!r}",
@@ -261,10 +248,10 @@ def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
     A pipeline says so after each step, in an event of its own or with what the step wrote. Where
     an event of another branch comes between, it may tell of what is not kept, and is not taken.
     """
-    last = extend.to_agent_event(events[stop - 1])
+    last = to_agent_event(events[stop - 1])
     found: list[Event] = []
     for event in events[stop:]:
-        seen = extend.to_agent_event(event)
+        seen = to_agent_event(event)
         why = None if seen.content is not None else seen.metadata.get("why")
         if why not in _BOOKKEEPING:
             break
@@ -283,4 +270,4 @@ def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
 
 
 def _is_journal(event: Event) -> bool:
-    return any(map(extend.is_journal_key, event.actions.state_delta))
+    return any(map(is_journal_key, event.actions.state_delta))

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack, aclosing
-from os import PathLike
-from typing import TYPE_CHECKING, Any, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from adk_fluent import extend
-from adk_fluent.debug._recorder import Recorder
-from adk_fluent.debug._recording import Recording, check_usable
-from adk_fluent.debug._redaction import Redact, Redaction
-from adk_fluent.debug._replays import OnMismatch, Replays, ToolMode
+from adk_fluent.debug._tape import Tapes
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe, one_of
-from adk_fluent.protocol import BackendBase, Middleware, resume_of
+from adk_fluent.extend import middleware_everywhere
+from adk_fluent.protocol import BackendBase, resume_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator
     from typing import Self
 
+    from adk_fluent.debug._recorded_run import Data
+    from adk_fluent.debug._recording import Recording
     from adk_fluent.ir import ExecutionConfig, Node
     from adk_fluent.protocol import AgentEvent, RunResult
 
-Data = dict[str, Any]
 
-
-class ReplayerBackend(Replays, BackendBase[Any]):
+class ReplayerBackend(Tapes, BackendBase[Any]):
     """Runs a pipeline on ADK, with every answer of models and tools from a recording.
 
     ::
@@ -62,41 +57,14 @@ class ReplayerBackend(Replays, BackendBase[Any]):
         RecordingFileError: The file cannot be read.
     """
 
-    def __init__(
-        self,
-        recording: Recording | str | PathLike[str],
-        on_mismatch: OnMismatch = "error",
-        tools: ToolMode | Mapping[str, ToolMode] = "replay",
-        *,
-        redact: Redact | None = None,
-        session_service: Any = None,
-        patience: float = 10.0,
-    ) -> None:
-        one_of(on_mismatch, get_args(OnMismatch), "on_mismatch")
-        modes: Mapping[str, Any] = {"": tools} if isinstance(tools, str) else tools
-        if not isinstance(modes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError("tools= takes 'replay', 'live' or a mapping", found=describe(tools))
-        for each in modes.values():
-            one_of(each, get_args(ToolMode), "tools")
-        loaded = Recording.load(recording) if isinstance(recording, str | PathLike) else recording
-        if not isinstance(loaded, Recording):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
-            raise UsageError("a replay takes a Recording, or its file", found=describe(recording))
-        check_usable(loaded, "replayed")
-        if not loaded.runs:
-            raise UsageError("this recording cannot be replayed: it holds no run")
-        super().__init__(loaded, Redaction(redact), on_mismatch, dict(modes), patience)
-        self._service = session_service
-        self._recorder = Recorder(redact=redact) if on_mismatch == "live_then_record" else None
-        self._middleware = Replayer(self)
-        self._backend: Any = None
-        self._blocks: list[ExitStack] = []
-
     def __enter__(self) -> Self:
         """Replay every run of a pipeline that is compiled in this block, whatever its backend."""
+        from adk_fluent.debug._run_replayer import RunReplayer  # noqa: PLC0415  # ADK, when it is used
+
         stack = ExitStack()
         if self._recorder is not None:
             stack.enter_context(self._recorder)
-        stack.enter_context(extend.middleware_everywhere(self._middleware))
+        stack.enter_context(middleware_everywhere(RunReplayer(self)))
         self._blocks.append(stack)
         return self
 
@@ -131,13 +99,11 @@ class ReplayerBackend(Replays, BackendBase[Any]):
         kwargs = await self._seeded(compiled, prompt, kwargs)
         return await self._adk.run(compiled, prompt, **kwargs)
 
-    @property
+    @cached_property
     def _adk(self) -> Any:
-        if self._backend is None:
-            from adk_fluent.backends.adk import ADKBackend  # noqa: PLC0415  # ADK, when it is used
+        from adk_fluent.backends.adk import ADKBackend  # noqa: PLC0415  # ADK, when it is used
 
-            self._backend = ADKBackend(self._service)
-        return self._backend
+        return ADKBackend(self._service)
 
     async def _seeded(self, compiled: Any, prompt: Any, options: Data) -> Data:
         """The options of a run, in a session that is as it was when the recorded run began."""
@@ -172,19 +138,3 @@ class ReplayerBackend(Replays, BackendBase[Any]):
                 help="ReplayerBackend(recording, on_mismatch='live_then_record')",
             )
         return self._recorder.recording
-
-
-class Replayer(Middleware):
-    """What stands in the place of models and tools; see `ReplayerBackend`."""
-
-    at_boundary = True
-    adds_tools: Sequence[str] | None = ()
-
-    def __init__(self, backend: ReplayerBackend) -> None:
-        self._backend = backend
-
-    def new(self) -> Any:
-        """What replays one run."""
-        from adk_fluent.debug._run_replayer import RunReplayer  # noqa: PLC0415  # asyncio
-
-        return RunReplayer(self._backend)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.debug._diff import OURS, EventDiff, diff_events, first_difference
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._recorded_run import called
 from adk_fluent.debug._recording import check_usable
-from adk_fluent.debug._replayer import ReplayerBackend
-from adk_fluent.debug._run import called
+from adk_fluent.debug._replayer_backend import ReplayerBackend
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, run_sync
 from adk_fluent.ir import Node
@@ -17,35 +19,41 @@ from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from adk_fluent.debug._recorded_run import Interaction, RecordedRun
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redact
-    from adk_fluent.debug._replays import OnMismatch, ToolMode
-    from adk_fluent.debug._run import Interaction, RecordedRun
+    from adk_fluent.debug._tape import OnMismatch, ToolMode
     from adk_fluent.ir import ExecutionConfig
     from adk_fluent.protocol import AgentEvent, RunResult
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReplayReport:
     """What a replay of a recording amounts to.
 
     Attributes:
+        backend: What replayed it.
         events: The events of all runs, those of runs that failed up to there.
         results: What each run gave; None where it failed.
-        diff: What differs from the recorded events.
-        problems: What else differs: errors and final state, one line each.
-        unused: Calls of the recording that no run has asked for.
-        backend: What replayed it.
+        problems: What differs beside events: errors and final state, one line each.
     """
 
-    events: list[AgentEvent]
-    results: list[RunResult | None]
-    diff: EventDiff
-    problems: list[str]
-    unused: list[Interaction]
     backend: ReplayerBackend = field(repr=False)
+    events: list[AgentEvent] = field(default_factory=list["AgentEvent"])
+    results: list[RunResult | None] = field(default_factory=list["RunResult | None"])
+    problems: list[str] = field(default_factory=list[str])
+
+    @cached_property
+    def diff(self) -> EventDiff:
+        """What differs from the recorded events."""
+        return diff_events(self.backend.recording.events, self.events)
+
+    @property
+    def unused(self) -> list[Interaction]:
+        """Calls of the recording that no run has asked for."""
+        return self.backend.unused
 
     @property
     def ok(self) -> bool:
@@ -94,11 +102,23 @@ async def replay_async(
             found=describe(pipeline),
             help="replay(pipeline, Recording.load('run.json'))",
         )
-    runs = _Runs(backend, backend.compile(node, config))
+    compiled, report = backend.compile(node, config), ReplayReport(backend)
+    before: dict[str, tuple[RecordedRun, RunResult]] = {}
+    heard = SimpleNamespace(on_event=report.events.append)  # also of a run that fails
     for number, run in enumerate(recording.runs):
-        await runs.run(number, run)
-    diff = diff_events(recording.events, runs.events)
-    return ReplayReport(runs.events, runs.results, diff, runs.problems, backend.unused, backend)
+        error: Exception | None = None
+        result: RunResult | None = None
+        prompt, session = _prompt(run, before.get(run.session_id)), f"replay-{run.session_id}"
+        try:
+            result = await backend.run(compiled, prompt, session_id=session, listeners=[heard])
+            before[run.session_id] = (run, result)
+        except (ReplayMismatchError, PipelineMismatchError):
+            raise
+        except Exception as raised:  # noqa: BLE001  # compared with what was recorded
+            error = raised
+        report.results.append(result)
+        report.problems.extend(_problems(f"run {number}", run, result, error))
+    return report
 
 
 def replay(
@@ -117,67 +137,38 @@ def replay(
     return run_sync("replay", lambda: replay_async(pipeline, recording, **options))
 
 
-class _Runs:
-    """The runs of a replay, one after the other."""
+def _prompt(run: RecordedRun, before: tuple[RecordedRun, RunResult] | None) -> Any:
+    """What a run is given: what was said, or the answers to what the run before it asks now."""
+    from adk_fluent.debug._adk import load_content  # noqa: PLC0415  # ADK, when it is used
 
-    def __init__(self, backend: ReplayerBackend, compiled: Any) -> None:
-        self.events: list[AgentEvent] = []
-        self.results: list[RunResult | None] = []
-        self.problems: list[str] = []
-        self._backend = backend
-        self._compiled = compiled
-        self._before: dict[str, tuple[RecordedRun, RunResult]] = {}
+    if run.message is not None and not run.resumed:
+        return load_content(run.message)
+    if before is None:
+        return Resume()
+    recorded, result = before
+    ids = [each.id for event in recorded.events for each in event.pending]
+    now = dict(zip(ids, result.pending, strict=False))
+    given = [(now.get(each.get("id", "")), each.get("response")) for each in run.answers]
+    return Resume(tuple(asked.answer(said) for asked, said in given if asked is not None))
 
-    async def run(self, number: int, run: RecordedRun) -> None:
-        error: Exception | None = None
-        result: RunResult | None = None
-        session = f"replay-{run.session_id}"
-        try:
-            result = await self._backend.run(
-                self._compiled, self._prompt(run), session_id=session, listeners=[self]
-            )
-            self._before[run.session_id] = (run, result)
-        except (ReplayMismatchError, PipelineMismatchError):
-            raise
-        except Exception as raised:  # noqa: BLE001  # compared with what was recorded
-            error = raised
-        self.results.append(result)
-        self._compare(f"run {number}", run, result, error)
 
-    def on_event(self, event: AgentEvent) -> None:
-        """Keep an event, also of a run that fails."""
-        self.events.append(event)
+def _problems(
+    name: str, run: RecordedRun, result: RunResult | None, error: Exception | None
+) -> Iterator[str]:
+    """What differs between a recorded run and one of now, beside events."""
+    from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
 
-    def _prompt(self, run: RecordedRun) -> Any:
-        from adk_fluent.debug._adk import load_content  # noqa: PLC0415  # ADK, when it is used
-
-        if run.message is not None and not run.resumed:
-            return load_content(run.message)
-        if run.session_id not in self._before:
-            return Resume()
-        recorded, result = self._before[run.session_id]
-        ids = [each.id for event in recorded.events for each in event.pending]
-        now = dict(zip(ids, result.pending, strict=False))
-        given = [(now.get(each.get("id", "")), each.get("response")) for each in run.answers]
-        return Resume(tuple(asked.answer(said) for asked, said in given if asked is not None))
-
-    def _compare(
-        self, name: str, run: RecordedRun, result: RunResult | None, error: Exception | None
-    ) -> None:
-        from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
-
-        raised: dict[str, Any] = run.data.get("error") or {}
-        was = raised.get("type", "")
-        now = "" if error is None else dump_error(error)["type"]
-        if was != now and getattr(error, "type_name", now) != was:
-            found = f"{now}: {error}" if error is not None else "none"
-            self.problems.append(f"{name} raised {was or 'nothing'} and now {found}")
-        if result is None or run.state is None:
-            return
+    raised: dict[str, Any] = run.data.get("error") or {}
+    was = raised.get("type", "")
+    now = "" if error is None else dump_error(error)["type"]
+    if was != now and getattr(error, "type_name", now) != was:
+        found = f"{now}: {error}" if error is not None else "none"
+        yield f"{name} raised {was or 'nothing'} and now {found}"
+    if result is not None and run.state is not None:
         *_, last = (run.state, *run.states)
         changed = first_difference(_compared(last), _compared(result.state))
         if changed is not None:
-            self.problems.append(f"{name} ends with other state at {changed}")
+            yield f"{name} ends with other state at {changed}"
 
 
 def _compared(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,18 +6,19 @@ import sys
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.debug._file import Stream
+from adk_fluent.debug._recorded_run import Data, RecordedRun, pipeline_data
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction, without_content
-from adk_fluent.debug._run import Data, RecordedRun, pipeline_data
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adk_fluent.debug._file import Stream
     from adk_fluent.debug._spans_adk import Spans
     from adk_fluent.ir import Node
 
@@ -26,38 +27,32 @@ _PACKAGES: Final = ("adk-fluent-core", "adk-fluent-debug", "google-adk", "google
 
 #: Something that happened: when (`time.perf_counter`), the tool call that it is part of and who has
 #: that, what makes an entry of a tape of the rest, and the rest, which nobody changes.
-Note = tuple[float, "tuple[Keeper, int] | None", "Callable[..., Data]", tuple[Any, ...]]
+Note = tuple[float, "tuple[Notes, int] | None", "Callable[..., Data]", tuple[Any, ...]]
 
 
 class RunNotes:
     """What is held of a run.
 
     Args:
-        keeper: Who keeps it.
+        notes: All that its recorder has noted.
 
     Attributes:
-        keeper: The same.
+        notes: The same.
         tape: What happened, in order, some of it not yet data.
         began: When it began (`time.perf_counter`).
-        head: What was known when it began; None until then.
-        number: Which of the keeper's runs it is; None until it has begun.
+        head: What is known of it beside that, as it stands in a file; empty until it begins.
+        number: Which of their runs it is; None until it has begun.
         root: The pipeline, if there is one.
-        message: What the user said.
-        status: How it ended.
-        error: The error it ended with.
         spans: Its spans; None if they are not recorded.
     """
 
-    def __init__(self, keeper: Keeper) -> None:
-        self.keeper: Keeper = keeper
+    def __init__(self, notes: Notes) -> None:
+        self.notes: Notes = notes
         self.tape: list[Note] = []
         self.began: float = 0.0
-        self.head: Data | None = None
+        self.head: Data = {}
         self.number: int | None = None
         self.root: Node | None = None
-        self.message: Data | None = None
-        self.status: str = ""
-        self.error: Data | None = None
         self.spans: Spans | None = None
 
     def data(self) -> Data:
@@ -66,15 +61,12 @@ class RunNotes:
 
     def known(self) -> Data:
         """What is known of the run beside what has happened in it, which is left out."""
-        made: Data = {"message": self.message, **(self.head or {}), "status": self.status}
-        if self.error is not None:
-            made["error"] = self.error
+        made: Data = {**self.head, "tape": []}
         if self.root is not None:
             made["pipeline"] = pipeline_data(self.root)
-        if self.spans:
+        if self.spans is not None:
             made["spans"] = self.spans.data()
-        made["tape"] = []
-        return made if self.keeper.capture_content else without_content(made)
+        return made if self.notes.capture_content else without_content(made)
 
     def entry(self, note: Note) -> Data:
         """What happened as an entry of a tape, the time first."""
@@ -82,12 +74,12 @@ class RunNotes:
         entry = make(*what)
         made: Data = {"t": round((at - self.began) * 1000, 3)}
         made |= {key: each for key, each in entry.items() if each is not None or key == "result"}
-        if within is not None and within[0] is self.keeper:
+        if within is not None and within[0] is self.notes:
             made["within"] = within[1]
         return made
 
 
-class Keeper:
+class Notes:
     """Keeps what is recorded of runs: what a `Recorder` is beside a middleware.
 
     Args:
@@ -121,17 +113,14 @@ class Keeper:
         self.spans: bool = spans
         #: What is taken out.
         self.redaction: Redaction = Redaction(redact)
+        #: Whether what happens is written while it happens.
+        self.streams: bool = stream is not None
         self._file = stream
         self._overwrite = overwrite
         self._stream: Stream | None = None
         self._runs: list[RunNotes] = []
         self._blocks: list[ExitStack] = []
         self._built: tuple[tuple[Any, ...], Recording] | None = None
-
-    @property
-    def streams(self) -> bool:
-        """Whether what happens is written while it happens."""
-        return self._file is not None
 
     def begun(self, run: RunNotes) -> None:
         """Take in a run that has begun.
@@ -140,10 +129,6 @@ class Keeper:
             RecordingFileError: The file for the stream cannot be written, or would be missed.
         """
         if self._file is not None and self._stream is None:
-            from pathlib import Path  # noqa: PLC0415  # slow to import, and seldom needed
-
-            from adk_fluent.debug._file import Stream  # noqa: PLC0415  # the same
-
             self._stream = Stream(
                 Path(self._file), self._metadata(), self.redaction, overwrite=self._overwrite
             )
@@ -159,12 +144,12 @@ class Keeper:
 
     def knows(self, session_id: str) -> bool:
         """Whether it has recorded an earlier run of a session."""
-        return any((each.head or {}).get("session_id") == session_id for each in self._runs)
+        return any(each.head["session_id"] == session_id for each in self._runs)
 
     @property
     def recording(self) -> Recording:
         """What was recorded so far."""
-        mark = tuple((len(each.tape), each.status, len(each.spans or ())) for each in self._runs)
+        mark = tuple((len(each.tape), len(each.head)) for each in self._runs)
         if self._built is None or self._built[0] != mark:
             self._built = (mark, self._build())
         return self._built[1]

@@ -7,18 +7,16 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from adk_fluent import protocol
 from adk_fluent.debug._errors import PipelineMismatchError
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import content_hash, walk
-from adk_fluent.protocol import Usage
+from adk_fluent.protocol import AgentEvent, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import AgentEvent
 
 Data = dict[str, Any]
 
@@ -28,6 +26,8 @@ LEFT_OUT: Final = "[not recorded]"
 #: What an entry has that begins a call, or ends it: its number.
 BEGIN: Final = ("model_call", "tool_call", "remote_call")
 END: Final = ("reply_of", "result_of")
+#: What entries of calls have.
+OF_CALLS: Final = (*BEGIN, "chunk_of", *END)
 
 
 def counted(number: int, what: str) -> str:
@@ -90,7 +90,7 @@ class RecordedRun:
     def events(self) -> list[AgentEvent]:
         """Its events; what agents did that a tool ran is on the tape alone."""
         ours = (each["event"] for each in self.tape if "event" in each and "within" not in each)
-        return [protocol.AgentEvent.from_dict(each) for each in ours]
+        return [AgentEvent.from_dict(each) for each in ours]
 
     @cached_property
     def calls(self) -> list[Interaction]:
@@ -159,11 +159,6 @@ class Recorded:
     def get_tool_interactions(self) -> list[ToolInteraction]:
         """The same as `tool_interactions`."""
         return self.tool_interactions
-
-    @property
-    def captures_content(self) -> bool:
-        """Whether prompts, answers, arguments and results were recorded."""
-        return self.metadata.get("capture_content", True)
 
     @property
     def state_snapshots(self) -> list[Data]:

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from adk_fluent.debug._adk import dump_model, dump_request
 from adk_fluent.debug._errors import RecordingFileError
-from adk_fluent.debug._file import FORMAT, VERSION, check, data_file, write
-from adk_fluent.debug._run import Data, RemoteInteraction, counted
+from adk_fluent.debug._file import FORMAT, VERSION, RecordingFile, check, write
+from adk_fluent.debug._recorded_run import Data, RemoteInteraction, counted
 from adk_fluent.extend import LOG, to_yaml_text
 
 if TYPE_CHECKING:
@@ -100,10 +100,10 @@ def load(file: Path) -> list[Data]:
     Raises:
         RecordingFileError: It cannot be read, or is none.
     """
-    source, data = data_file().read_yaml(file)
+    source, data = RecordingFile.read_yaml(file)
     try:
         runs = _runs(data["recordings"] if data else [])  # what is empty ADK leaves out
-        check({"format": FORMAT, "version": VERSION, "metadata": {}, "runs": runs}, str(file))
+        check({"format": FORMAT, "version": VERSION, "metadata": {}, "runs": runs}, source)
     except Exception as error:  # of pydantic, and what is missing or of another type
         raise source.error(
             (),
