@@ -331,7 +331,9 @@ def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> N
     """Check that what a case answers may ask."""
     if not target.open:
         known, what = {*target.steps, *target.tools}, "it answers unknown step or tool"
-        check_known(case.answers or (), known, what, "steps and tools", case.error)
+        # questions of middlewares, such as a budget's, have no name but their kind
+        named = [each for each in case.answers or () if each != "input"]
+        check_known(named, known, what, "steps and tools", case.error)
     for name in case.answers or {}:
         if name in target.models and name not in target.tools:
             what = f"it answers agent {name!r}, and agents ask nothing"
