@@ -157,7 +157,7 @@ class Recording(Recorded):
                 help="Recording.load(path) reads a file",
             )
         file = Path(path)
-        _file.write_page(file, html_page(self, against))
+        _file.RecordingFile.write_page(file, [html_page(self, against)])
         return file
 
     def to_pytest(self, path: str | os.PathLike[str], target: str) -> Path:

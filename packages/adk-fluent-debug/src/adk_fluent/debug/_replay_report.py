@@ -110,7 +110,7 @@ async def replay_async(
     for number, run in enumerate(recording.runs):
         error: BaseException | None = None
         result: RunResult | None = None
-        streams = run.is_streamed
+        streams = any(each.get("stream") for each in run.tape)
         if streams not in compiled:
             how = config or replace(own, streaming_mode="sse" if streams else "none")
             compiled[streams] = backend.compile(node, how)
