@@ -126,8 +126,7 @@ class RunReplayer(p.Middleware):
     async def _answer(self, call: p.ModelCall, next: p.NextModel) -> p.ModelReply:
         taped = await self._find(call, _adk.dump_request(call.request))
         if isinstance(taped, str):
-            skipped = taped == "skip"
-            return p.ModelReply([_adk.empty_response()]) if skipped else await next(call)
+            return p.ModelReply([_adk.empty_response()]) if taped == "skip" else await next(call)
         end = await self._play(taped, _adk.load_response, call.emit if call.stream else None)
         _adk.apply_effects(call.ctx, end.get("effects", {}))
         said = p.ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
@@ -137,8 +136,7 @@ class RunReplayer(p.Middleware):
         """Answer as the agent elsewhere did."""
         taped = await self._find(call, call.asked)
         if isinstance(taped, str):
-            skipped = taped == "skip"
-            return p.RemoteReply([_adk.empty_event(call)]) if skipped else await next(call)
+            return p.RemoteReply([_adk.empty_event(call)]) if taped == "skip" else await next(call)
         load = partial(_adk.load_event, ctx=call.ctx)
         end = await self._play(taped, load, call.emit)
         return p.RemoteReply([load(each) for each in end.get("responses", ())])
