@@ -19,6 +19,7 @@ from adk_fluent.debug._replay_report import replay as replay_recording
 from adk_fluent.debug._show import text_of
 
 _FILE = click.Path(path_type=Path)
+_UNIFIED = click.option("--unified", is_flag=True, help="Print a unified diff.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 
 
@@ -38,6 +39,7 @@ def _end(ctx: click.Context, text: str, data: Any, *, as_json: bool, ok: bool) -
     help="What a call is answered that was not recorded so.",
 )
 @click.option("--live-tools", is_flag=True, help="Run the tools, instead of answering for them.")
+@_UNIFIED
 @_JSON
 @click.pass_context
 def replay(
@@ -47,6 +49,7 @@ def replay(
     on_mismatch: Any,
     *,
     live_tools: bool,
+    unified: bool,
     as_json: bool,
 ) -> None:
     """Replay recording FILE on pipeline TARGET, and print what differs.
@@ -69,7 +72,8 @@ def replay(
         "unused": len(report.unused),
     }
     text = f"{counted(len(recording.runs), 'run')} replayed: {report.summary}"
-    return _end(ctx, text, data, as_json=as_json, ok=report.ok)
+    more = f"\n{report.diff.unified()}" if unified and report.diff else ""
+    return _end(ctx, text + more, data, as_json=as_json, ok=report.ok)
 
 
 def _run_command(ctx: click.Context) -> click.Command:
@@ -126,7 +130,7 @@ def show(file: Path, *, full: bool) -> None:
 @click.command()
 @click.argument("before", type=_FILE)
 @click.argument("after", type=_FILE)
-@click.option("--unified", is_flag=True, help="Print a unified diff.")
+@_UNIFIED
 @_JSON
 @click.pass_context
 def diff(ctx: click.Context, before: Path, after: Path, *, unified: bool, as_json: bool) -> None:
