@@ -172,7 +172,8 @@ def _problems(
     """What differs between a recorded run and one of now, beside events."""
     from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
 
-    was: str = (run.data.get("error") or {}).get("type", "")
+    raised: dict[str, Any] = run.data.get("error") or {}
+    was = raised.get("type", "")
     now = "" if error is None else dump_error(error)["type"]
     if was != now and getattr(error, "type_name", now) != was:
         found = f"{now}: {error}" if error is not None else "none"
