@@ -89,6 +89,9 @@ class SuiteRun:
             self.notes.append(f"every model was replaced by {settings.model.model}")
         if (shard := options.get("shard")) is not None:
             self.notes.append(f"shard {shard[0]} of {shard[1]}")
+        before = None if (given := options.get("baseline")) is None else given.shard
+        if before is not None and before != shard:
+            self.notes.append(f"the baseline is of shard {before[0]} of {before[1]} alone")
         self.interrupted: bool = False
         self._began, self._clock = datetime.now(UTC), time.monotonic()
 
@@ -109,6 +112,7 @@ class SuiteRun:
             *(self._told, suite.name, suite.gate, suite.metrics, self.engine, __version__),
             *(self._began, time.monotonic() - self._clock, notes, interrupted),
             *(self._settings.options.get("baseline"), self.cases, results),
+            shard=self._settings.options.get("shard"),
         )
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome]:
