@@ -214,7 +214,9 @@ def test_shards_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
         capsys.readouterr()
         assert call("merge", *incomplete) == 2
         said = capsys.readouterr().err
-        assert said.startswith("error[ADKF700]: merge() takes the reports of all shards\n  found: 1/")
+        assert said.startswith(
+            "error[ADKF700]: merge() takes the reports of all shards\n  found: 1/"
+        )
         assert "help: merge the reports of 1/n to n/n, each once" in said
     assert call("merge", "whole.json") == 1
 
