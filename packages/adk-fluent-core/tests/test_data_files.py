@@ -125,6 +125,18 @@ def test_a_file_is_replaced_when_all_of_it_is_written(
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_page_is_written_over_a_page_alone(tmp_path: Path) -> None:
+    path = tmp_path / "suite.yaml"
+    path.write_text("name: mine\n", "utf-8")
+    with pytest.raises(DataFileError, match="is not written over"):
+        DataFile.write_page(path, ["<html>"])
+    assert path.read_text("utf-8") == "name: mine\n"
+    page = tmp_path / "page.html"
+    for text in ("", "\n<!doctype html>1", "<html>2"):
+        DataFile.write_page(page, [text])
+    assert page.read_text("utf-8") == "<html>2"
+
+
 def test_yaml_is_read_as_it_was_written(tmp_path: Path) -> None:
     data = {"b": ["x\r\ny\x85z\u2028\ufeff", "2026-01-01", "=", None, 1.5], "a": {"k": True}}
     DataFile.write(tmp_path / "a.yaml", [to_yaml_text(data)])

@@ -231,7 +231,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "1.50 calls" in page.read_text("utf-8")
     code, out, _ = run(capsys, *options, *reports, "--json")
     assert json.loads(out)["measured"]["runs"] == 2
-    code, out, _ = run(capsys, *options, "--html", str(tmp_path / "no" / "such.html"))
+    code, out, _ = run(capsys, *options, "--html", str(prices))
     assert code == 2
 
 

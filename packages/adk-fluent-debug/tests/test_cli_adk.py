@@ -63,6 +63,20 @@ def test_a_run_is_recorded_replayed_and_compared(capsys: pytest.CaptureFixture[s
     assert call(capsys, "diff", "a.json", "a.json")[0] == OK
 
 
+def test_a_run_that_was_streamed_is_streamed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "record", "desk.py:desk", "Hello", "-o", "a.json", "--stream")
+    assert Recording.load("a.json").events[0].is_partial
+    assert call(capsys, "replay", "a.json", "desk.py:desk")[0] == OK
+
+
+def test_nothing_runs_for_a_file_that_cannot_hold_it(capsys: pytest.CaptureFixture[str]) -> None:
+    for where in ("desk.py", "."):
+        code, out, err = call(capsys, "record", "desk.py:desk", "Hello", "-o", where)
+        assert code != OK
+        assert out == ""
+        assert "not written over" in err or "this is a folder" in err
+
+
 def test_questions_are_answered_as_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     gated = 'from adk_fluent import gate\nasks = desk >> gate(message="Send it?", name="send")\n'
     Path("asks.py").write_text(Path("desk.py").read_text("utf-8") + gated, "utf-8")

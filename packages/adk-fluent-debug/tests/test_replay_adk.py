@@ -354,6 +354,42 @@ async def test_what_nobody_cancels_any_more_is_a_mismatch() -> None:
         await clerk().run("Refund A1", backend=backend)
 
 
+@pytest.mark.parametrize("where", ["branch", "step", "function"])
+async def test_a_run_that_was_cancelled_is_cancelled_there(where: str) -> None:
+    runs: list[asyncio.Task[Any]] = []
+
+    def is_asked(_: object) -> bool:
+        while runs:
+            runs.pop().cancel()
+        return True
+
+    async def stop(state: Any) -> None:
+        is_asked(state)
+        await asyncio.sleep(0)
+
+    first, after = Agent("first", ScriptedModel(default="1")), Agent("after", ScriptedModel())
+    slow = Agent("slow", ScriptedModel(rules=[rule(is_asked, reply=reply("", latency=60))]))
+    pipeline: Any = (
+        first
+        >> {
+            "branch": slow | Agent("other", ScriptedModel(default="2")),
+            "step": slow,
+            "function": stop,
+        }[where]
+        >> after
+    )
+    with Recorder() as kept:
+        task = asyncio.create_task(pipeline.run("Hello"))
+        runs.append(task)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert kept.recording.runs[0].status == "cancelled"
+    report = await replay_async(pipeline, kept.recording)
+    assert report.ok, report.summary
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(pipeline.run("Hello", backend=ReplayerBackend(kept.recording)))
+
+
 async def test_a_mismatch_that_a_middleware_makes_good_is_one_all_the_same() -> None:
     made_good: list[str] = []
 

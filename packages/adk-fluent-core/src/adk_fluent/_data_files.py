@@ -24,6 +24,7 @@ from adk_fluent.errors import DataFileError, UsageError, nearest_name
 At: TypeAlias = "tuple[str | int, ...]"
 
 _LARGEST: Final = 500_000  # values; aliases in a few lines can stand for billions
+_HEAD: Final = 4096  # bytes in which a page of HTML begins
 _LONGEST: Final = 2_000_000  # characters of JSON in which lines are looked for
 #: What is wrong, before the fault: "case 'a': ".
 _WHAT: Final = re.compile(r"""\w+(?: (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))?: """)
@@ -172,6 +173,23 @@ class DataFile:
                 path=os.fspath(path),
                 help="an old file of that name is unchanged; save to another place",
             ) from error
+
+    @classmethod
+    def write_page(cls, path: str | os.PathLike[str], chunks: Iterable[str]) -> None:
+        """Write a page of HTML, as `write` does, over nothing else than an older page.
+
+        Raises:
+            DataFileError: It cannot be written, or the file holds something else.
+        """
+        held = b""
+        with suppress(OSError):  # what cannot be read can be written neither, and says so
+            if (file := Path(path)).is_file():
+                with file.open("rb") as opened:
+                    held = opened.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if held and not held.startswith(b"<"):
+            what = "this is no page of HTML, and is not written over"
+            raise cls.kind(what, path=os.fspath(path), help="write the page to another file")
+        cls.write(path, chunks)
 
     # --- errors --------------------------------------------------------------------------------
 

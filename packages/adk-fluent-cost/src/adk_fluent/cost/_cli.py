@@ -13,6 +13,7 @@ from adk_fluent.cli import load
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
 from adk_fluent.cost._estimate._estimate import estimate_cost
 from adk_fluent.cost._report import CostReport
+from adk_fluent.extend import DataFile
 
 _PERCENTILES: Final = (50, 90, 99)
 
@@ -106,8 +107,5 @@ def estimate(
         percentiles=_PERCENTILES if percentiles else (),
     )
     if html is not None:
-        try:
-            html.write_text(made.to_html(report), "utf-8", newline="\n")
-        except OSError as error:
-            raise click.UsageError(f"{html} cannot be written: {error.strerror}.") from error
+        DataFile.write_page(html, [made.to_html(report)])
     click.echo(json.dumps(made.to_dict(report), indent=2) if as_json else made.to_markdown(report))

@@ -11,6 +11,7 @@ import click
 from adk_fluent.cli import FINDINGS, OK, load, note
 from adk_fluent.debug._diff import diff_events
 from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
+from adk_fluent.debug._file import check_replaced
 from adk_fluent.debug._recorded_run import counted
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording
@@ -105,6 +106,7 @@ def record(
     TARGET is module:attribute or path.py:attribute. A FILE that ends with .jsonl is written while
     the run goes on. Exits with 1 if a question is left open.
     """
+    check_replaced(output)  # before anything is paid for
     stream = output if output.suffix == ".jsonl" else None
     recorder = Recorder(not without_content, stream=stream, overwrite=True, spans=spans)
     try:

@@ -146,8 +146,21 @@ def write(file: Path, text: str) -> None:
     Raises:
         RecordingFileError: It cannot be written.
     """
-    # half a character stands in JSON as it stands behind a backslash
-    RecordingFile.write(file, [text.encode("utf-8", "backslashreplace").decode()])
+    RecordingFile.write(file, [_encodable(text)])
+
+
+def write_page(file: Path, page: str) -> None:
+    """Write a page of HTML, over nothing else than an older one; as `write` does.
+
+    Raises:
+        RecordingFileError: It cannot be written, or the file holds something else.
+    """
+    RecordingFile.write_page(file, [_encodable(page)])
+
+
+def _encodable(text: str) -> str:
+    """A text in which half a character stands as JSON has it, behind a backslash."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def check_replaced(file: Path, *, recordings: bool = True) -> None:
@@ -158,8 +171,11 @@ def check_replaced(file: Path, *, recordings: bool = True) -> None:
         recordings: Recordings may be written over.
 
     Raises:
-        RecordingFileError: It holds something else, or cannot be read.
+        RecordingFileError: It holds something else, cannot be read, or is a folder.
     """
+    if file.is_dir():
+        what, help = "the file cannot be written: this is a folder", "name a file in it"
+        raise RecordingFileError(what, path=str(file), help=help)
     head = b""
     try:
         if file.is_file():

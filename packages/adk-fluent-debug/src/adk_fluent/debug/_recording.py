@@ -137,8 +137,8 @@ class Recording(Recorded):
         The page holds all that the recording holds, and is as secret.
 
         Args:
-            path: The file; all of it is written, or nothing, over whatever it holds. Missing
-                folders are made.
+            path: The file; all of it is written, or nothing, and over nothing else than an older
+                page. Missing folders are made.
             against: A recording that is shown beside it, with the first difference marked.
 
         Returns:
@@ -146,7 +146,7 @@ class Recording(Recorded):
 
         Raises:
             UsageError: `against` is no recording.
-            RecordingFileError: The file cannot be written.
+            RecordingFileError: The file cannot be written, or holds something else.
         """
         from adk_fluent.debug._html import html_page  # noqa: PLC0415  # seldom needed
 
@@ -157,7 +157,7 @@ class Recording(Recorded):
                 help="Recording.load(path) reads a file",
             )
         file = Path(path)
-        _file.write(file, html_page(self, against))
+        _file.write_page(file, html_page(self, against))
         return file
 
     def to_pytest(self, path: str | os.PathLike[str], target: str) -> Path:

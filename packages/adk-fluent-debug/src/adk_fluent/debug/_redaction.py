@@ -36,6 +36,12 @@ _PATTERNS: Final = (
     r"\bglpat-[\w-]{16,}",
     r"\bxox[a-z]-[\w-]{10,}",
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    # Hugging Face, npm, Groq, Replicate; Perplexity, xAI, PyPI; webhooks, DigitalOcean, SendGrid
+    r"\b(?:hf|npm|gsk|r8)_\w{20,}",
+    r"\b(?:pplx|xai|pypi)-[\w-]{20,}",
+    r"\b(?:whsec|do[opr]_v1)_\w{20,}",
+    r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
+    r"(?<=://hooks\.slack\.com/)[\w/]{20,}",
     # who logs in at an address; the last @ before the path ends it
     r"(?<=://)(?:[^\s/:@\"<>]*:[^\s/\"<>]+|(?=[^\s/@]*\d)[\w.~%+-]{12,})(?=@)",
     r"(?i:[?&](?:key|sig|[\w-]*signature)=)(?P<query>[^\s&#'\"<>]{6,})",
@@ -72,6 +78,7 @@ _NO_WORD: Final = r"\d|.{20}"
 #: A text without any of these holds nothing that is found in prose.
 _HINTS: Final = (
     r"PRIVATE KEY|eyJ|[spr]k[-_]|AIza|ya29|gh[pousr]_|github_pat|glpat|xox|AKIA|ASIA|://"
+    r"|hf_|npm_|gsk_|r8_|pplx-|xai-|pypi-|whsec_|_v1_|SG\."
     r"|(?i:auth|bearer|cookie|cred|curl|key|token|secret|pass|pwd|jwt|otp|dsn|cvc|cvv|code|pem|sig=)"
 )
 _KEYS: Final = Redactor()

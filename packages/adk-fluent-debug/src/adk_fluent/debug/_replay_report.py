@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from adk_fluent.debug._recording import check_usable
 from adk_fluent.debug._replayer_backend import ReplayerBackend
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe, run_sync
-from adk_fluent.ir import Node
+from adk_fluent.ir import AppNode, ExecutionConfig, Node
 from adk_fluent.protocol import Resume
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from adk_fluent.debug._recording import Recording
     from adk_fluent.debug._redaction import Redact
     from adk_fluent.debug._tape import OnMismatch, ToolMode
-    from adk_fluent.ir import ExecutionConfig
     from adk_fluent.protocol import AgentEvent, RunResult
 
 
@@ -85,7 +85,7 @@ async def replay_async(
         on_mismatch: See `ReplayerBackend`.
         tools: See `ReplayerBackend`.
         redact: What was taken out of the recording, as it was given to the `Recorder`.
-        config: How to run; None is as `pipeline` says.
+        config: How to run; None streams those runs that were streamed when they were recorded.
 
     Raises:
         ReplayMismatchError: A run asks for something else than was recorded.
@@ -102,19 +102,33 @@ async def replay_async(
             found=describe(pipeline),
             help="replay(pipeline, Recording.load('run.json'))",
         )
-    compiled, report = backend.compile(node, config), ReplayReport(backend)
+    own = (node.execution if isinstance(node, AppNode) else None) or ExecutionConfig()
+    compiled: dict[bool, Any] = {}
+    report = ReplayReport(backend)
     before: dict[str, tuple[RecordedRun, RunResult]] = {}
     heard = SimpleNamespace(on_event=report.events.append)  # also of a run that fails
     for number, run in enumerate(recording.runs):
-        error: Exception | None = None
+        error: BaseException | None = None
         result: RunResult | None = None
+        streams = run.is_streamed
+        if streams not in compiled:
+            how = config or replace(own, streaming_mode="sse" if streams else "none")
+            compiled[streams] = backend.compile(node, how)
         prompt, session = _prompt(run, before.get(run.session_id)), f"replay-{run.session_id}"
         try:
-            result = await backend.run(compiled, prompt, session_id=session, listeners=[heard])
+            # in a task of its own, which is the one that is cancelled where the recorded run was
+            result = await asyncio.create_task(
+                backend.run(compiled[streams], prompt, session_id=session, listeners=[heard])
+            )
             before[run.session_id] = (run, result)
         except (ReplayMismatchError, PipelineMismatchError):
             raise
         except Exception as raised:  # noqa: BLE001  # compared with what was recorded
+            error = raised
+        except asyncio.CancelledError as raised:
+            task = asyncio.current_task()
+            if run.status != "cancelled" or (task is not None and task.cancelling()):
+                raise  # it is the replay that is cancelled
             error = raised
         report.results.append(result)
         report.problems.extend(_problems(f"run {number}", run, result, error))
@@ -153,7 +167,7 @@ def _prompt(run: RecordedRun, before: tuple[RecordedRun, RunResult] | None) -> A
 
 
 def _problems(
-    name: str, run: RecordedRun, result: RunResult | None, error: Exception | None
+    name: str, run: RecordedRun, result: RunResult | None, error: BaseException | None
 ) -> Iterator[str]:
     """What differs between a recorded run and one of now, beside events."""
     from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used

@@ -43,6 +43,8 @@ class RunReplayer(p.Middleware):
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._has_cancelled = False
         self._stopped: ReplayMismatchError | None = None
 
     def new(self) -> RunReplayer:
@@ -59,6 +61,7 @@ class RunReplayer(p.Middleware):
         Raises:
             PipelineMismatchError: It is one of another.
             ReplayMismatchError: A call was not recorded so, whatever the pipeline made of that.
+            CancelledError: The recorded run was cancelled from outside, here.
         """
         backend = self._backend
         backend.check_tools(call.root)
@@ -73,7 +76,7 @@ class RunReplayer(p.Middleware):
                 if backend.on_mismatch == "error":
                     raise
                 LOG.warning("replay: %s: %s", error.what, error.found)
-        token = REPLAYED.set(self._expects)
+        token, self._task = REPLAYED.set(self._expects), asyncio.current_task()
         try:
             reply = await next(call)
         except Exception as error:
@@ -176,6 +179,10 @@ class RunReplayer(p.Middleware):
         try:
             return tape.find(call.agent, branch, self._clean(asked), f"{what} call", tool)
         except ReplayMismatchError as error:
+            if tape.is_cancelled and not error.path:  # as the run was, before it came to this
+                await tape.turnstile.over()
+                self._cancel()
+                await asyncio.sleep(0)
             if branch and not error.path:  # others go on: they may have cancelled it before
                 await tape.turnstile.stray(_STRAY_SECONDS)
             is_live = tool is not None and self._backend.is_live(tool)
@@ -200,14 +207,14 @@ class RunReplayer(p.Middleware):
         tape = self._taken()
         for index in taped.parts:
             entry = tape.entries[index]
-            await _cancelled(tape, taped, entry)
+            await self._cancelled(taped, entry)
             await tape.turnstile.turn(index)
             if emit is not None and load is not None:
                 await emit(load(entry["response"]))
             tape.turnstile.done(index)
         end = tape.end_of(taped)
         async with self._ending(taped):
-            await _cancelled(tape, taped, end)
+            await self._cancelled(taped, end)
         if (error := end.get("error")) is not None:
             raise _adk.load_error(error)
         return end
@@ -223,6 +230,41 @@ class RunReplayer(p.Middleware):
         finally:
             if end is not None:
                 turnstile.done(end)
+
+    async def _cancelled(self, taped: Interaction, entry: Data) -> None:
+        """Wait to be cancelled, if that is how it was; and go on then, if that is how it was, too.
+
+        Raises:
+            ReplayMismatchError: Nobody cancels it.
+        """
+        if not (entry.get("cancelled") or entry.get("after_cancel")):
+            return
+        task = asyncio.current_task()
+        if entry.get("after_cancel") and task is not None and task.cancelling():
+            return
+        turnstile = self._taken().turnstile
+        try:
+            if self._taken().is_cancelled:
+                await turnstile.over()
+                self._cancel()
+            await turnstile.quiet()
+        except asyncio.CancelledError:
+            if entry.get("cancelled"):
+                raise
+            return
+        raise ReplayMismatchError(
+            f"replay: {called(taped)}: this call was cancelled in the recording,"
+            " and now nobody cancels it",
+            agent=taped.agent_name,
+            found="nothing has happened for a long time",
+            help="record again, or give more patience= where functions of yours take long",
+        )
+
+    def _cancel(self) -> None:
+        """Cancel the run, as somebody did when it was recorded."""
+        if self._task is not None and not self._has_cancelled:
+            self._has_cancelled = True
+            self._task.cancel()
 
     def _expects(self, call: p.ModelCall) -> bool:
         return self._taken().expects(call.agent, self._clean(_adk.dump_request(call.request)))
@@ -252,29 +294,3 @@ class RunReplayer(p.Middleware):
     def _clean(self, data: Any) -> Any:
         redaction = self._backend.redaction
         return redaction.scrub(data, redaction.secrets(data))
-
-
-async def _cancelled(tape: Tape, taped: Interaction, entry: Data) -> None:
-    """Wait to be cancelled, if that is how it was; and go on then, if that is how it was, too.
-
-    Raises:
-        ReplayMismatchError: Nobody cancels it.
-    """
-    if not (entry.get("cancelled") or entry.get("after_cancel")):
-        return
-    task = asyncio.current_task()
-    if entry.get("after_cancel") and task is not None and task.cancelling():
-        return
-    try:
-        await tape.turnstile.quiet()
-    except asyncio.CancelledError:
-        if entry.get("cancelled"):
-            raise
-        return
-    raise ReplayMismatchError(
-        f"replay: {called(taped)}: this call was cancelled in the recording,"
-        " and now nobody cancels it",
-        agent=taped.agent_name,
-        found="nothing has happened for a long time",
-        help="record again, or give more patience= where functions of yours take long",
-    )

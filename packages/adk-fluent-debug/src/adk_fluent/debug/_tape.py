@@ -167,6 +167,7 @@ class Tape:
         turnstile: Keeps the order.
         calls: The calls that were recorded.
         used: Where those begin that were asked for.
+        is_cancelled: Whoever had begun the run has cancelled it.
     """
 
     def __init__(self, run: RecordedRun, patience: float) -> None:
@@ -177,6 +178,7 @@ class Tape:
             self.turnstile.let_go()
         self.calls: list[Interaction] = run.calls
         self.used: set[int] = set()
+        self.is_cancelled: bool = run.status == "cancelled"
 
     def end_of(self, call: Interaction) -> Data:
         """The entry where a call ends."""

@@ -153,9 +153,13 @@ class Turnstile:
         Args:
             patience: Seconds in which nothing happens, after which it is let through, and it alone.
         """
-        await self._reach(len(self._order), patience)
+        await self.over(patience)
         for _ in range(0 if self.open else _GRACE):
             await asyncio.sleep(0)
+
+    async def over(self, patience: float | None = None) -> None:
+        """Wait until all has happened; see `stray`."""
+        await self._reach(len(self._order), patience)
 
     async def quiet(self) -> None:
         """Wait until nothing has happened for many times the patience."""
