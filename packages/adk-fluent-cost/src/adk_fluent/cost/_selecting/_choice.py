@@ -7,13 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent.cost._errors import NoCandidateError, PriceError, said_by
-from adk_fluent.cost._prices._books import (
-    PriceBooks,
-    PriceTable,
-    check_size,
-    default_prices,
-    price_of,
-)
+from adk_fluent.cost._prices import _books as books
 from adk_fluent.cost._requests import Models, Spent, quoted, service_tier
 from adk_fluent.protocol import ModelCall, Money, Unknown, Usage, estimate_tokens
 
@@ -33,7 +27,7 @@ def row_of(candidate: ModelCandidate) -> dict[str, float] | None:
     return {"input": usd[0] * 1000, "output": usd[1] * 1000}
 
 
-def table_of(candidates: Iterable[ModelCandidate]) -> PriceTable | None:
+def table_of(candidates: Iterable[ModelCandidate]) -> books.PriceTable | None:
     """Return the prices that candidates bring.
 
     Raises:
@@ -51,9 +45,9 @@ def table_of(candidates: Iterable[ModelCandidate]) -> PriceTable | None:
             )
     if not rows:
         return None
-    table = PriceTable(rows, source="candidates")
+    table = books.PriceTable(rows, source="candidates")
     for name, row in rows.items():
-        check_size(name, price_of(row, name), default_prices())
+        books.check_size(name, books.price_of(row, name), books.default_prices())
     return table
 
 
@@ -114,7 +108,7 @@ class Choice:
             self.names.append(other if isinstance(other, str) else other.name)
         self.models = Models(given)
         self.prices = table_of(selector.candidates)
-        self._books: PriceBooks = default_prices()
+        self._books: books.PriceBooks = books.default_prices()
 
     def price(self, at: int, usage: Usage, tier: str | None) -> Money | Unknown:
         """Return what a call of one of the models costs."""
