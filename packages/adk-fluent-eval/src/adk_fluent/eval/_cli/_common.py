@@ -98,13 +98,15 @@ class Output:
         if path == STDOUT:
             sys.stdout.write(f"{encodable(make()).rstrip()}\n")
         elif path is not None:
-            self.save(path, make)
+            self.save(path, make, Source.write_page if form == "html" else Source.write)
 
-    def save(self, path: str, make: Callable[[], str]) -> None:
+    def save(
+        self, path: str, make: Callable[[], str], write: Callable[..., None] = Source.write
+    ) -> None:
         """Write a document to a file; a failure is noted, and the others are still written."""
         text = encodable(make())
         with self.noting():
-            Source.write(path, [text])
+            write(path, [text])
 
     @contextmanager
     def noting(self) -> Generator[None]:
