@@ -62,6 +62,7 @@ _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 @evaluate.command("run", short_help="Run a suite, and report whether it passes.")
 @click.argument("target")
+@click.option("--pipeline", metavar="TARGET", help="What the cases of a file are for.")
 @click.option("--tag", "filter_tags", multiple=True, help="Run cases with this tag; repeatable.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
 @click.option("--runs", "num_runs", type=_COUNT, help="Runs of each case.")
@@ -93,7 +94,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
     """Run a suite, and report whether it passes.
 
     TARGET is module:attribute or path.py:attribute of a FluentEvalSuite or of a function that
-    returns one, or a module with one suite.
+    returns one; a module with one suite; or a file of cases, with --pipeline.
 
     Ctrl-C or SIGTERM stops the run; what is done is reported and written.
     """
@@ -108,7 +109,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         )
     if options["cache_mode"] != "auto" and options["cache"] is None:
         raise click.UsageError("--cache-mode needs --cache DIRECTORY.")
-    suite = copy(common.load_suite(target))  # the module's own stays unchanged
+    suite = copy(common.load_suite(target, options["pipeline"]))  # the module's own stays unchanged
     asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
     changes = {name: each for name, each in asked.items() if each is not None}
     suite.gate = replace(suite.gate, **changes)
