@@ -13,6 +13,7 @@ from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from adk_fluent import Agent, gate
 from adk_fluent.eval import EvalError, FluentCase, FluentEvalSuite, Status, Turn
+from adk_fluent.extend import answers_in_place, ask_in_place
 from adk_fluent.protocol import Middleware
 from adk_fluent.testing import Call, ScriptedModel
 
@@ -176,6 +177,22 @@ def test_answers_to_what_nothing_asks_are_told() -> None:
     made = run(case, asks)
     assert made.status is Status.ERROR
     assert made.reasons[0].endswith("give answers={'approve': ...}; nothing has asked 'aprove'")
+
+
+def test_questions_of_middlewares_are_answered_as_input() -> None:
+    class Asks(Middleware):
+        adds_tools = ()
+
+        async def wrap_model_request(self, call: Any, next: Any) -> Any:
+            return await (next(call) if answers_in_place(call, "me") else self._ask(call))
+
+        async def _ask(self, call: Any) -> Any:
+            return ask_in_place(call, "me", "May it?")
+
+    asks = Agent("clerk", ScriptedModel("hello")).middleware(Asks())
+    case = FluentCase("hi", answers={"input": True}, expected_response_contains="hello")
+    made = run(case, asks)
+    assert made.passed, made.reasons
 
 
 def test_answers_are_checked_before_any_model_call() -> None:

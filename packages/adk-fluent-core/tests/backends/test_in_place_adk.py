@@ -9,6 +9,7 @@ from google.adk.sessions import InMemorySessionService
 
 from adk_fluent import Agent, map_over
 from adk_fluent.extend import answers_in_place, ask_in_place, refuse_in_place
+from adk_fluent.flow import APPROVAL
 from adk_fluent.testing import ScriptedModel
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ async def test_the_run_pauses_and_makes_the_call_anew(tools: bool) -> None:
     first = await pipeline.run("hi", **kept)
     (asked,) = first.pending
     assert (first.status, asked.kind, asked.message) == ("waiting", "input", "May it?")
+    assert asked.response_schema == APPROVAL
     second = await pipeline.run(asked.answer("yes"), **kept)
     assert (second.status, second.state["said"], len(model.calls)) == ("completed", "ok", 3)
     assert not any("May it?" in str(each) for each in model.calls)

@@ -31,6 +31,7 @@ CONFIRM = Pending("c1", "confirmation", "pay", "clerk", "", {"order": "17"})
 TOOL = Pending("t1", "tool", "look_up", "clerk", "", {"order": "17"})
 AUTH = Pending("a1", "auth", "", "clerk")
 INPUT = Pending("i1", "input", "", "other", "More?")
+SPEND = Pending("i2", "input", "", "clerk", "Spend?", None, APPROVAL)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,7 @@ INPUT = Pending("i1", "input", "", "other", "More?")
         (CONFIRM, 'clerk asks to run pay(order="17")', "yes or no", "yes"),
         (TOOL, 'clerk waits for the result of look_up(order="17")', None, "TEXT"),
         (INPUT, "other asks: More?", "JSON or text", "TEXT"),
+        (SPEND, "clerk asks: Spend?", "yes or no", "yes"),
     ],
 )
 def test_what_is_shown(question: Pending, text: str, asked: str | None, given: str) -> None:

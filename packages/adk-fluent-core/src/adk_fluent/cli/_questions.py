@@ -39,7 +39,7 @@ def takes_yes_or_no(question: Pending) -> bool:
     """Whether it asks to approve something."""
     if question.kind == "gate":
         return question.response_schema in (None, APPROVAL)
-    return question.kind == "confirmation"
+    return question.kind == "confirmation" or question.response_schema == APPROVAL
 
 
 def shown(question: Pending) -> str:
@@ -90,7 +90,7 @@ def read(question: Pending, text: str) -> Answer | Fault:
 
 def refusal(question: Pending, note: str) -> Answer | Fault:
     """The answer that says no."""
-    if question.kind not in ("gate", "confirmation"):
+    if question.kind != "gate" and not takes_yes_or_no(question):
         return Fault(f"{question.name or 'this'} cannot be refused", f"give {prompt(question)}")
     if question.kind == "confirmation":
         return question.answer({"approved": False, "note": note} if note else False)

@@ -14,6 +14,7 @@ _MIDDLEWARES: Final = "adk_fluent_"
 _KEYS: Final = frozenset(
     {
         "__session_metadata__",  # where `adk web` keeps a session's title
+        "__llm_request_key__",  # of a model call, while ADK evaluates
         # what ADK keeps of the code that agents run
         *("_code_execution_context", "_code_execution_results"),
         *("_code_executor_error_counts", "_code_executor_input_files"),

@@ -310,7 +310,9 @@ def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> N
     if not target.open:
         known = (target.steps - target.models.keys()) | target.tools  # agents ask nothing
         what, kind = "it answers unknown gate or tool", "steps and tools"
-        check_known(case.answers or (), known, what, kind, case.error)
+        # questions of middlewares, such as a budget's, have no name but their kind
+        named = [each for each in case.answers or () if each != "input"]
+        check_known(named, known, what, kind, case.error)
     if case.answers and settings.service.engine == "local":
         what = 'questions cannot be answered with engine="local"'
         found = "ADK's LocalEvalService takes an answer for a turn of its own"

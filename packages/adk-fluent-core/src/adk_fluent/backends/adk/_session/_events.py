@@ -158,6 +158,8 @@ def _read_call(made: AgentEvent, call: types.FunctionCall, waits: Container[str]
     title = str(args.get("name") or "")
     if name == REQUEST_INPUT:
         schema = _plain_schema(args.get("response_schema", args.get("responseSchema")))
+        if "asked" in args:  # in the place of a model's answer
+            schema = APPROVAL
         message, payload = args.get("message") or "", args.get("payload")
         asked = Pending(id, "input", title, made.author, message, payload, schema)
     elif name == REQUEST_CONFIRMATION:

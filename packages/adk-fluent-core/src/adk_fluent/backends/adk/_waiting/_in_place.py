@@ -57,8 +57,8 @@ def ask_in_place(call: ModelCall, by: str, message: str, payload: Any = None) ->
         message: What the person is told.
         payload: What is shown with it, as JSON.
     """
-    id = f"{by}:{uuid.uuid4()}"
-    # no schema: whoever asks takes every word for yes and no
+    id = f"ask-{uuid.uuid4().hex[:12]}"
+    # no schema, so that ADK lets every word for yes and no pass
     args = {"interruptId": id, "message": message, "payload": payload, "asked": _whose(call, by)}
     question = types.FunctionCall(id=id, name=REQUEST_INPUT, args=args)
     call.request.tools_dict[REQUEST_INPUT] = _Question()  # for ADK alone: it is not declared
