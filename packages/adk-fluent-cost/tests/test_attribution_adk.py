@@ -22,6 +22,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from adk_fluent import Agent, FanOut, Pipeline
+from adk_fluent.backends.adk import replace_models
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.cost import (
     Budget,
@@ -101,6 +102,19 @@ async def test_a_call_is_counted_with_agent_and_models(metrics: Measured) -> Non
             },
         )
     ]
+
+
+async def test_an_answer_that_no_model_was_asked_for_costs_nothing(metrics: Measured) -> None:
+    async def kept(call: ModelCall, next: NextModel) -> ModelReply:
+        return ModelReply((await next(call)).responses, asked=False)
+
+    budget = Budget(1, prices=PRICES)
+    clerk = Agent("clerk", small(said())).middleware(priced()).middleware(budget)
+    with replace_models(kept):
+        result = await clerk.run("hi")
+    assert result.text == "ok"
+    assert (cost_of(result).records, budget.balance(result).spent) == ([], Money())
+    assert metrics(COST) == 0
 
 
 async def test_each_call_of_a_tool_loop_and_each_step_is_counted(metrics: Measured) -> None:

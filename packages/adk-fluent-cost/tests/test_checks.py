@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -10,7 +10,9 @@ from adk_fluent import Agent, map_over
 from adk_fluent.contracts import check_cost_contracts
 from adk_fluent.cost import Budget, cost_attribution, price_limit
 from adk_fluent.ir import (
+    AgentNode,
     AppNode,
+    Contract,
     ExecutionConfig,
     LoopNode,
     MapOverNode,
@@ -19,6 +21,7 @@ from adk_fluent.ir import (
     ModelCandidate,
     Ref,
     SequenceNode,
+    StateFieldRef,
     TelemetryConfig,
 )
 
@@ -241,3 +244,28 @@ def test_adaptive_ones_do_not_go_down() -> None:
     better = ModelCandidate("x", quality_tier=5, prices={"input": 0.5, "output": 5})
     made = chooses(better, "m", strategy="adaptive", judge=bool)
     assert "is better, for no more" in says(made)
+
+
+# --- state ---------------------------------------------------------------------------------------
+
+
+class Desk:
+    """What checks need of a state schema."""
+
+    __state_fields__: ClassVar = {"left": StateFieldRef("left", float)}
+
+
+@pytest.mark.parametrize(
+    ("key", "rules", "codes"),
+    [
+        ("money", {}, ["CST008"]),
+        ("left", {}, []),
+        (None, {}, []),
+        ("money", {"extra": "allow"}, []),
+        ("money", {"enforce": "warn"}, []),
+    ],
+)
+def test_a_schema_has_the_key_that_a_budget_is_copied_to(key: Any, rules: Any, codes: Any) -> None:
+    inside = AgentNode("a", model="m", contract=Contract(schema=Ref(Desk), **rules))
+    held = MiddlewareNode("held", body=inside, stack=(Ref(budget(budget_key=key)),))
+    assert [code for code, _ in found(held)] == codes

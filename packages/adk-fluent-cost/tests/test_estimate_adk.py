@@ -81,8 +81,9 @@ def test_loops_have_their_bounds() -> None:
     assert bounds(early, loop_iterations=2) == (1, 2, 5)
     assert bounds(early, loop_iterations={early.to_ir().name: 4}) == (1, 4, 5)
     assert bounds(early, loop_iterations=50) == (1, 5, 5)
-    with pytest.raises(UsageError, match="runs at most 5 times"):
-        estimate(early, loop_iterations={early.to_ir().name: 50})
+    for cannot in (0, 50):
+        with pytest.raises(UsageError, match="runs 1 to 5 times"):
+            estimate(early, loop_iterations={early.to_ir().name: cannot})
 
 
 def test_fallbacks_maps_tools_and_delegates() -> None:

@@ -300,6 +300,12 @@ def test_a_file_has_the_same_rows(tmp_path: Path) -> None:
         ("- a\n", "has no prices", ":1"),
         ("", "has no prices", ""),
         ("a: !!python/object:os.system {}\n", "invalid YAML", ":1"),
+        ("a: [{input: 1, output: 1}, {input: 2, output: 2}]\n", "for the same day", ":1 (a)"),
+        (
+            "gemini-2.5-flash:\n  input: 0.30\n  output: 0.0025\n",
+            "$0.0025 for a million tokens, or $2.5 if it is the price of a thousand",
+            ":3 (['gemini-2.5-flash'].output)",
+        ),
     ],
 )
 def test_a_broken_file_is_named_with_line_and_field(

@@ -508,11 +508,9 @@ def test_a_candidates_price_is_held_against_the_known_one() -> None:
     agent = Agent("a").model_select(candidates=[per_thousand])
     (found,) = agent.check().errors
     assert found.code == "CST001"
-    assert (
-        "$0.01125 for a million tokens in and out, or $11.25 if it is the price of a thousand"
-        in (found.message)
-    )
-    with pytest.raises(PriceError, match=r"costs 0\.001 times what is known of it"):
+    both = "$0.00125 for a million tokens, or $1.25 if it is the price of a thousand"
+    assert both in found.message
+    with pytest.raises(PriceError, match=r"input: this is 0\.001 times what is known of it"):
         agent.to_app()
     twice = [ModelCandidate("m", prices={"input": n, "output": 1}) for n in (1, 2)]
     with pytest.raises(PriceError, match="two candidates called 'm' have different prices"):

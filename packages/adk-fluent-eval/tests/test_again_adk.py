@@ -111,6 +111,8 @@ def test_answers_are_recorded_once_and_replayed_without_a_model(tmp_path: Path) 
     assert recorded.ok, recorded.to_markdown()
     assert len(list(tmp_path.glob("*.json"))) == 2 * 2 * 3
     replay = ResponseCache(tmp_path, "replay")
+    nowhere = suite(never, never).run_sync(cache=ResponseCache(tmp_path / "no", "replay"))
+    assert "there is no such folder" in str(nowhere.outcomes[0].error)
     again = suite(never, never).run_sync(cache=replay, num_runs=2)
     assert [each.response for each in again.outcomes] == ["it is shipped"] * 4
     assert again.per_metric["rate"].mean == 0.75
@@ -124,6 +126,25 @@ def test_answers_are_recorded_once_and_replayed_without_a_model(tmp_path: Path) 
     assert "no answer is kept" in str(outcome.error)
     fresh = suite("anew", "1").run_sync(cache=ResponseCache(tmp_path, "record"))
     assert [each.response for each in fresh.outcomes] == ["anew"] * 2
+
+
+class Asked(Middleware):
+    """Notes which answers a model was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[bool] = []
+
+    async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
+        reply = await next(call)
+        self.asked.append(reply.asked)
+        return reply
+
+
+def test_a_kept_answer_is_told_from_that_of_a_model(tmp_path: Path) -> None:
+    seen = Asked()
+    for _ in range(2):
+        assert run(CASES[0], desk().middleware(seen), cache=tmp_path).passed
+    assert seen.asked == [True, True, False, False]
 
 
 def test_errors_are_not_kept_and_broken_answers_are_named(tmp_path: Path) -> None:

@@ -221,8 +221,24 @@ def test_shards_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("merge", "1.json", "2.json", "--json", "all.json") == 1
     assert "desk: not passed, 50% of 2 runs passed" in capsys.readouterr().out
     assert [each.id for each in FluentEvalReport.load("all.json").outcomes] == ["good", "bad"]
-    assert call("merge", "1.json") == 0
-    assert call("merge", "1.json", "1.json") == 2
+    call("run", "desk.py:suite", "--shard", "1/1", "--json", "whole.json")
+    for incomplete in (("1.json",), ("1.json", "1.json"), ("1.json", "whole.json")):
+        capsys.readouterr()
+        assert call("merge", *incomplete) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(
+            "error[ADKF700]: merge() takes the reports of all shards\n  found: 1/"
+        )
+        assert "help: merge the reports of 1/n to n/n, each once" in said
+    assert call("merge", "whole.json") == 1
+
+
+def test_a_baseline_of_one_shard_is_no_baseline_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    call("run", "desk.py:suite", "--shard", "1/2", "--json", "1.json")
+    call("run", "desk.py:suite", "--baseline", "1.json", "--json", "now.json")
+    assert "the baseline is of shard 1 of 2 alone" in capsys.readouterr().out
+    assert call("compare", "now.json", "1.json") == 0
+    assert "the baseline is of shard 1 of 2 alone" in capsys.readouterr().err
 
 
 def test_answers_are_recorded_and_replayed_and_runs_resumed() -> None:

@@ -7,7 +7,12 @@ from functools import lru_cache
 from typing import Final
 
 #: Besides our own, what calls us for the user; the import system calls itself by two names.
-_OURS: Final = frozenset({"adk_fluent", "asyncio", "contextlib", "importlib", "_frozen_importlib"})
+_OURS: Final = frozenset(
+    {
+        *("adk_fluent", "asyncio", "contextlib", "dataclasses"),
+        *("importlib", "_frozen_importlib"),
+    }
+)
 _OTHERS: Final = frozenset({"click", "google"})  # the command line or ADK calls: no user's line
 _ENGINE: Final = "adk_fluent.flow"  # what it calls belongs to a step, not to whoever runs it
 

@@ -131,7 +131,9 @@ def _called_from(module: str, depth: int = 3) -> ir.Location | None:
     return call()
 
 
-@pytest.mark.parametrize("module", ["adk_fluent", "adk_fluent.middleware._resilience._retry"])
+@pytest.mark.parametrize(
+    "module", ["adk_fluent", "adk_fluent.middleware._resilience._retry", "dataclasses"]
+)
 def test_other_wheels_of_the_package_are_passed_over(module: str) -> None:
     here = _called_from(module)
     assert here is not None

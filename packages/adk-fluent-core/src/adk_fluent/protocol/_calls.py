@@ -93,9 +93,12 @@ class ModelReply:
 
     Attributes:
         responses: ADK's LlmResponses that are no fragments, in order.
+        asked: A model was asked for it; False where what stands in its place has answered, such as
+            one that keeps answers. Nothing is charged for that.
     """
 
     responses: list[Any] = field(default_factory=list[Any])
+    asked: bool = True
 
     @property
     def final(self) -> Any:

@@ -109,6 +109,7 @@ class Asking:
 
     def _marked(self, reply: ModelReply) -> ModelReply:
         """Mark a reply as one in the place of a model's, which was not asked."""
+        reply.asked = False
         for each in reply.responses:
             each.custom_metadata = {**(each.custom_metadata or {}), STOPPED: self._name}
         return reply

@@ -55,6 +55,10 @@ class SmallBudget(Diagnostic, code="CST007", severity=_WARNING):
     """A budget that not even one call of a model fits into."""
 
 
+class UndeclaredBudgetKey(Diagnostic, code="CST008", severity=_ERROR):
+    """A key that what is left of a budget is copied to, and that a state schema does not have."""
+
+
 #: A middleware that holds calls to a budget, or counts what they cost.
 Around = Budget | CostAttributionMiddleware
 _NAMES: Final = ("budget", "cost_attribution", "price_limit")
@@ -71,7 +75,7 @@ class Counted:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self.agents = [each for each in graph.of(ir.AgentNode) if each.mock is None]
-        own: dict[int, list[Around]] = {}
+        own: dict[int, list[Around | ir.Contract]] = {}
         for holder, stack in middleware_stacks(graph):
             made = [each for value in stack if (each := _made(value)) is not None]
             own.setdefault(id(holder), []).extend(made)
@@ -80,11 +84,15 @@ class Counted:
         telemetry = execution.telemetry if execution else None
         if telemetry is not None and telemetry.enable_cost_metrics:
             own.setdefault(id(root), []).append(CostAttributionMiddleware())
+        for node in graph.nodes if any(own.values()) else ():
+            made = node.contract
+            if made is not None and hasattr(made.schema and made.schema.value, "__state_fields__"):
+                own.setdefault(id(node), []).append(made)
         self._own = own
 
     @cached_property
-    def _all(self) -> dict[int, tuple[Around, ...]]:
-        found: dict[int, tuple[Around, ...]] = {}
+    def _all(self) -> dict[int, tuple[Around | ir.Contract, ...]]:
+        found: dict[int, tuple[Around | ir.Contract, ...]] = {}
         if not any(self._own.values()):
             return found
         for node in self._graph.downwards():
@@ -99,7 +107,11 @@ class Counted:
 
     def around(self, node: ir.Node) -> Sequence[Around]:
         """The budgets and cost attributions around a node, in all of its places."""
-        return self._all.get(id(node), ())
+        return [each for each in self._all.get(id(node), ()) if isinstance(each, Around)]
+
+    def schemas(self, node: ir.Node) -> list[ir.Contract]:
+        """The state schemas around a node."""
+        return [each for each in self._all.get(id(node), ()) if isinstance(each, ir.Contract)]
 
     def budgets(self, node: ir.Node) -> list[Budget]:
         """The budgets around a node."""
@@ -174,6 +186,7 @@ def check_budgets(graph: Graph) -> Iterator[Diagnostic]:
         yield from _unknown(graph, money, agent, names, table)
         for budget in money.budgets(agent):
             yield from _fit(graph, agent, budget, names, table)
+        yield from _undeclared(graph, money, agent)
     yield from _unbounded(graph, money)
 
 
@@ -246,9 +259,7 @@ def _fit(
         what = f"for {output} answer tokens of that, {shown(own)} is reserved"
     else:
         instead, costs = least(fallback, _PROMPT), [least(name, _PROMPT) for name in names]
-        if not names or instead is None:
-            return
-        if any(each is None or instead < each for each in costs):
+        if not names or instead is None or any(e is None or instead < e for e in costs):
             return
         what = f"it is no cheaper than '{names[0]}', which it stands in for"
     yield DearFallback.at(
@@ -257,6 +268,24 @@ def _fit(
         f"'{fallback}', the fallback_model of {where}, is of no use to `{agent.name}`: {what}",
         help="give a cheaper fallback_model",
     )
+
+
+def _undeclared(graph: Graph, money: Counted, agent: ir.AgentNode) -> Iterator[Diagnostic]:
+    """Look for keys that what is left is copied to, and that no schema around an agent has."""
+    schemas = money.schemas(agent)
+    rules: list[Any] = [each.schema.value for each in schemas if each.schema is not None]
+    known = {key for each in rules for key in each.__state_fields__}
+    stops = any(each.enforce == "error" for each in schemas)
+    keys = dict.fromkeys(each.budget_key for each in money.budgets(agent))
+    for key in keys if stops and all(each.extra == "forbid" for each in schemas) else ():
+        if key is not None and key not in known:
+            yield UndeclaredBudgetKey.at(
+                graph,
+                agent,
+                f"what is left of a budget is copied to `{key}`, which the state schema around "
+                f"`{agent.name}` does not declare: the run ends after its first call",
+                help=f"declare `{key}: float`, let other keys pass, or leave budget_key out",
+            )
 
 
 def _unbounded(graph: Graph, money: Counted) -> Iterator[Diagnostic]:

@@ -335,8 +335,9 @@ def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> Co
     """Return what a run cost.
 
     Where `cost_attribution` stood around it, its records are read from the events: they have what
-    was thrown away, too. Other events are priced by the tokens that they report and the model that
-    they name.
+    was thrown away, too; but for a request that ends after the last answer of the run, as that of
+    a race's loser may, which `on_record`, the metric and budgets alone have. Other events are
+    priced by the tokens that they report and the model that they name.
 
     Args:
         result: What ``run`` returned, or any events.

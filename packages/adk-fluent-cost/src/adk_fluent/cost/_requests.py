@@ -93,6 +93,7 @@ class Watched:
 
     told: tuple[Callable[..., None], ...] = ()
     books: PriceBooks | None = None
+    _asked = True
     _cut = False
     _last: Any = None
     _responses: Sequence[Any] = ()
@@ -120,7 +121,7 @@ class Watched:
         token = AROUND.set((*self._outside, self))
         try:
             reply = await next(call)
-            self._responses = reply.responses
+            self._responses, self._asked = reply.responses, reply.asked
         except BaseException as error:
             self._cut = not isinstance(error, Exception)  # cancelled: it was sent all the same
             raise
@@ -146,6 +147,8 @@ class Watched:
 
     def spent(self) -> Spent | None:
         """Return what the request used; None when nobody was asked or it failed at once."""
+        if not self._asked:
+            return None
         responses, request = self._responses, self.call.request
         if len(responses) == 1:  # as nearly always
             (only,) = responses
@@ -158,8 +161,6 @@ class Watched:
                 return Spent(usage, False, only.model_version or "", tier)
         said: Any = responses[-1] if responses else self._last
         served = "" if said is None else said.model_version or ""
-        if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
-            return None
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
         if usage is not None and usage.total:

@@ -47,8 +47,8 @@ class TrafficAssumptions:
             Branches that are not named share the rest alike; that none is taken, where that may
             be, and that an agent hands over to nobody, have the same share as one of them.
         loop_iterations: Iterations of loops; None is the middle of one and the most of those that
-            may end early. One number for all is cut to the most of each loop; by name, more than
-            that is refused.
+            may end early. One number for all is cut to what each loop can do; by name, what it
+            cannot do is refused: none where it asks after each iteration, and too many.
         map_items: Items of `map_over`.
         failure_rate: Share of the attempts of a fallback that fail.
         escalation_rate: Share of the answers that the judge of an adaptive selector rejects.

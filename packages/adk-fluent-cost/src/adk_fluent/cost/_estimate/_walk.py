@@ -248,10 +248,10 @@ class Walk:
             ends = node.until is not None
             usual = (1 + most) / 2 if ends and most < inf else most
             mean = traffic.of("loop_iterations", node.name, usual)
-            if mean > most and not isinstance(traffic.loop_iterations, int | float):
-                what = f"loop {node.name!r} runs at most {node.max_iterations} times"
-                raise UsageError(what, node=node, found=f"loop_iterations= has {mean:g}")
             least = 1.0 if ends else 0.0  # it is asked after each iteration
+            if not least <= mean <= most and not isinstance(traffic.loop_iterations, int | float):
+                what = f"loop {node.name!r} runs {least:g} to {most:g} times"
+                raise UsageError(what, node=node, found=f"loop_iterations= has {mean:g}")
             mean = min(most, max(least, mean))  # one number for all loops may be above some
             if mean == inf:
                 raise UsageError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from adk_fluent.cost._errors import PriceError, must_be
 from adk_fluent.cost._prices._ids import model_id
@@ -19,16 +20,15 @@ from adk_fluent.errors import UsageError
 from adk_fluent.extend import describe
 from adk_fluent.protocol import Money, PriceBook, Unknown, Usage
 
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-
 #: What a call costs, in so far as that is known.
 Cost: TypeAlias = Money | Unknown
 #: What may be given as prices: rows by model, a file of them, a price book, or several in order.
 Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | Path | Iterable[PriceBook]"
 
 _MOST_TIMES: Final = 100
+#: A price that is off from the known one by more is meant for another number of tokens.
+_OFF: Final = 100
+_SAMPLES: Final = {"input": Usage(prompt=100_000), "output": Usage(output=100_000)}
 _EXTRA: Final = frozenset({"above", "since", "tiers"})
 _HELP: Final = 'prices={"model": {"input": 0.30, "output": 2.50}}, a YAML file of them, or books'
 
@@ -74,7 +74,8 @@ class PriceTable:
             source: What reports call it.
 
         Raises:
-            PriceError: A row is none; the message names the model and the field.
+            PriceError: A row is none, or off by orders of magnitude from the price that the
+                built-in table knows; the message names the model and the field.
         """
         help = 'PriceTable({"model": {"input": 0.30, "output": 2.50}})'
         what = "PriceTable takes a mapping of models to prices"
@@ -86,6 +87,8 @@ class PriceTable:
             text = model if str(model).strip() else None
             must_be(str, text, "a model's name is text", error=PriceError)
             self._rows[model] = _prices_of(model, given)
+            for each in self._rows[model]:
+                check_size(model, each, BuiltInPrices())
         self._by_name: dict[tuple[str | None, str], _Rows] = {}
         for model, each in self._rows.items():
             name = model_id(model)
@@ -171,6 +174,33 @@ def _prices_of(model: str, given: Any) -> _Rows:
             help="give each row another 'since', the first one none",
         )
     return tuple(sorted(made, key=lambda each: each.since or date.min))
+
+
+def check_size(model: str, price: Price, books: PriceBook) -> None:
+    """Refuse a price that is off by orders of magnitude from the one that is known.
+
+    Args:
+        model: The model.
+        price: Its price.
+        books: What is known.
+
+    Raises:
+        PriceError: It is meant for another number of tokens; the message has both readings.
+    """
+    at = datetime.combine(price.since or datetime.now(UTC).date(), time(), UTC)
+    for kind, usage in _SAMPLES.items():
+        given, known = price.price(usage, None), books.price(model, usage, at)
+        if not (isinstance(given, Money) and isinstance(known, Money) and given.usd and known.usd):
+            continue
+        times, read, right = given.usd / known.usd, float(given.usd * 10), float(known.usd * 10)
+        if not 1 / Decimal(_OFF) <= times <= _OFF:
+            meant, factor = ("a thousand", 1000) if times < 1 else ("a billion", 0.001)
+            raise PriceError(
+                f"{model!r}, {kind}: this is {times:.4g} times what is known of it",
+                found=f"${read:g} for a million tokens, or ${read * factor:g} if it is the price "
+                f"of {meant}; it is known to be ${right:g}",
+                help='prices={"input": ..., "output": ...} is USD per million tokens',
+            )
 
 
 def price_of(given: Any, where: str) -> Price:

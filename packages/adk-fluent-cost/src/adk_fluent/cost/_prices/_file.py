@@ -54,5 +54,5 @@ def _fields(what: str) -> list[str]:
 
     One that does not exist, or is missing, is named behind it.
     """
-    way, _, rest = what.partition(":")
-    return re.findall(r"\w+", way) + re.findall(r"'(\w+)'", rest)[:1]
+    way, colon, rest = what.partition(":")
+    return re.findall(r"\w+", way) + re.findall(r"'(\w+)'", rest)[:1] if colon else []

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent.cost._errors import NoCandidateError, PriceError, said_by
-from adk_fluent.cost._prices._books import PriceBooks, PriceTable, default_prices
+from adk_fluent.cost._prices import _books as books
 from adk_fluent.cost._requests import Models, Spent, quoted, service_tier
 from adk_fluent.protocol import ModelCall, Money, Unknown, Usage, estimate_tokens
 
@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
     from adk_fluent.ir import ModelCandidate, ModelSelectorNode
-
-
-#: A price that is off from the known one by so much is meant for another number of tokens.
-_OFF: Final = 100
-_SAMPLE: Final = Usage(prompt=100_000, output=100_000)
 
 
 def row_of(candidate: ModelCandidate) -> dict[str, float] | None:
@@ -32,7 +27,7 @@ def row_of(candidate: ModelCandidate) -> dict[str, float] | None:
     return {"input": usd[0] * 1000, "output": usd[1] * 1000}
 
 
-def table_of(candidates: Iterable[ModelCandidate]) -> PriceTable | None:
+def table_of(candidates: Iterable[ModelCandidate]) -> books.PriceTable | None:
     """Return the prices that candidates bring.
 
     Raises:
@@ -50,28 +45,10 @@ def table_of(candidates: Iterable[ModelCandidate]) -> PriceTable | None:
             )
     if not rows:
         return None
-    table = PriceTable(rows, source="candidates")
-    for name in rows:
-        _check_size(name, table)
+    table = books.PriceTable(rows, source="candidates")
+    for name, row in rows.items():
+        books.check_size(name, books.price_of(row, name), books.default_prices())
     return table
-
-
-def _check_size(name: str, table: PriceTable) -> None:
-    now = datetime.now(UTC)
-    given, known = (each.price(name, _SAMPLE, now) for each in (table, default_prices()))
-    if isinstance(given, Unknown) or isinstance(known, Unknown) or not (given.usd and known.usd):
-        return
-    times = given.usd / known.usd
-    if not 1 / Decimal(_OFF) < times < _OFF:
-        meant = "a thousand" if times < 1 else "a billion"
-        read, other, right = (float(each * 10) for each in (given.usd, given.usd, known.usd))
-        other *= 1000 if times < 1 else 0.001
-        raise PriceError(
-            f"the candidate {name!r} costs {times:.4g} times what is known of it",
-            found=f"${read:g} for a million tokens in and out, or ${other:g} if it "
-            f"is the price of {meant}; it is known to be ${right:g}",
-            help='prices={"input": ..., "output": ...} is USD per million tokens',
-        )
 
 
 #: Answer tokens that a call is estimated with, where the request allows that many.
@@ -131,7 +108,7 @@ class Choice:
             self.names.append(other if isinstance(other, str) else other.name)
         self.models = Models(given)
         self.prices = table_of(selector.candidates)
-        self._books: PriceBooks = default_prices()
+        self._books: books.PriceBooks = books.default_prices()
 
     def price(self, at: int, usage: Usage, tier: str | None) -> Money | Unknown:
         """Return what a call of one of the models costs."""

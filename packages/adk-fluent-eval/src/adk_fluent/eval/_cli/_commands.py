@@ -257,6 +257,8 @@ def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> 
     verdict = common.styled("ok" if ok else "not ok", ok=ok)
     output.say([f"{plain_line(comparison.suite)} compared with its baseline: {verdict}"])
     output.say([document("comparison.md.j2", made=comparison).rstrip()])
+    if before.shard is not None and before.shard != report.shard:
+        cli.note("[the baseline is of shard {} of {} alone]".format(*before.shard), fg="yellow")
     output.write("json", comparison.to_json)
     output.write("markdown", comparison.to_markdown)
     output.write("html", lambda: in_form(report, "html", before))
@@ -271,7 +273,7 @@ def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> 
 def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
     """Join the reports of shards, and apply the gate to all of them.
 
-    REPORTS are files that eval run --shard --json wrote.
+    REPORTS are files that eval run --shard --json wrote, one for each shard.
     """
     report = FluentEvalReport.merge([FluentEvalReport.load(each) for each in reports])
     output = Output(options)

@@ -51,6 +51,7 @@ class ReportFigures(RunFigures):
         default_factory=dict[tuple[str, int], "EvalCaseResult"]
     )
     saved_regressions: Sequence[str] = ()
+    shard: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         check.require_type(self.baseline, ReportFigures | None, _NO_REPORT, help=_SUCH_AS)

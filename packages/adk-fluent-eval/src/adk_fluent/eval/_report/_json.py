@@ -37,6 +37,7 @@ _FIELDS: Final[dict[str, Any]] = {
     "notes": list[str],
     "gate": Gate,
     "saved_regressions": list[str],
+    "shard": tuple[int, int] | None,
     "outcomes": list[CaseOutcome],
 }
 #: Figures of a report in a file, for other programs.

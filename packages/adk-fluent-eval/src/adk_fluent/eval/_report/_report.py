@@ -40,6 +40,7 @@ class FluentEvalReport(ReportFigures):
         adk_results: ADK's result of each run whose metrics were computed, by case and run; empty
             if the report was loaded.
         saved_regressions: What the gate said of a baseline that was not saved with the report.
+        shard: ``(2, 5)`` if it is of the second of five parts of the cases; None if of all.
 
     Raises:
         EvalError: Two outcomes are of the same run of a case.
@@ -115,11 +116,18 @@ class FluentEvalReport(ReportFigures):
         """Return one report of the shards of a suite, with the gate of the first.
 
         Raises:
-            EvalError: There are none, they are of different suites, or two have the same run.
+            EvalError: There are none, they are of different suites, a shard is missing or there
+                twice, or two have the same run.
         """
         if not reports or len({each.suite for each in reports}) > 1:
             suites = ", ".join(dict.fromkeys(each.suite for each in reports)) or "no report"
             raise EvalError("merge() takes the reports of one suite", found=suites)
+        shards = sorted(tuple(each.shard or (1, 1)) for each in reports)
+        count = shards[0][1]
+        if any(each.shard for each in reports) and shards != [(n + 1, count) for n in range(count)]:
+            found = ", ".join(f"{part}/{parts}" for part, parts in shards)
+            help = "merge the reports of 1/n to n/n, each once; run those that are missing"
+            raise EvalError("merge() takes the reports of all shards", found=found, help=help)
         return dataclasses.replace(
             reports[0],
             outcomes=[outcome for each in reports for outcome in each.outcomes],
@@ -130,6 +138,7 @@ class FluentEvalReport(ReportFigures):
             interrupted=any(each.interrupted for each in reports),
             saved_regressions=[line for each in reports for line in each.regressions],
             baseline=None,
+            shard=None,
             fluent_cases=[case for each in reports for case in each.fluent_cases],
             adk_results={},
         )

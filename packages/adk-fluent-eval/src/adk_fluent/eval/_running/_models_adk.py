@@ -74,10 +74,15 @@ class Models:
             call = replace(call, model=self._model)
             call.request.model = self._model.model
 
+        asked = False
+
         async def ask() -> list[LlmResponse]:
+            nonlocal asked
+            asked = True
             return (await next(call)).responses
 
-        return ModelReply(await self._of(call.request, call.model.model, ask))
+        responses = await self._of(call.request, call.model.model, ask)
+        return ModelReply(responses, asked=asked)
 
     async def _of(
         self, request: LlmRequest, model: str, ask: Callable[[], Awaitable[list[LlmResponse]]]

@@ -56,7 +56,7 @@ class SuiteRun:
         self.engine: str = service.engine
         check_cases(suite.cases)  # the list may have changed
         self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
-        help = "give FluentEvalSuite(pipeline=...), or --pipeline"
+        help = "give FluentEvalSuite(pipeline=...)"
         require(suite.pipeline is not None, f"suite {suite.name!r} has no pipeline", help=help)
         plan = MetricPlan(suite)
         check_gate(suite, plan)
@@ -86,6 +86,9 @@ class SuiteRun:
             self.notes.append(f"every model was replaced by {settings.model.model}")
         if (shard := options.get("shard")) is not None:
             self.notes.append(f"shard {shard[0]} of {shard[1]}")
+        before = None if (given := options.get("baseline")) is None else given.shard
+        if before is not None and before != shard:
+            self.notes.append(f"the baseline is of shard {before[0]} of {before[1]} alone")
         self.interrupted: bool = False
         self._began, self._clock = datetime.now(UTC), time.monotonic()
 
@@ -106,6 +109,7 @@ class SuiteRun:
             *(self._told, suite.name, suite.gate, suite.metrics, self.engine, __version__),
             *(self._began, time.monotonic() - self._clock, notes, interrupted),
             *(self._settings.options.get("baseline"), self.cases, results),
+            shard=self._settings.options.get("shard"),
         )
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome]:
