@@ -204,7 +204,7 @@ def test_what_is_no_pipeline_is_refused() -> None:
     with pytest.raises(UsageError, match="from_results takes results"):
         TrafficAssumptions.from_results(wrong)
     wrong = [3]
-    with pytest.raises(UsageError, match="from_results takes results(?s:.)*found: 3"):
+    with pytest.raises(UsageError, match=r"from_results takes results(?s:.)*found: 3"):
         TrafficAssumptions.from_results(wrong)
     with pytest.raises(UsageError, match="takes TrafficAssumptions"):
         estimate_cost(agent("a"), {"avg_input_tokens": 5})  # pyright: ignore[reportArgumentType]
