@@ -95,6 +95,7 @@ def test_a_changed_pipeline_is_a_finding(capsys: pytest.CaptureFixture[str]) -> 
     write("rude.py", how="Be rude.")
     code, out, _ = call(capsys, "replay", "a.json", "rude.py:desk")
     assert code == FINDINGS
+    assert out.startswith("error[ADKF952]: ")
     assert "AgentNode 'desk' has changed" in out
     code, out, _ = call(capsys, "replay", "a.json", "rude.py:desk", "--on-mismatch", "live")
     assert code == FINDINGS

@@ -65,6 +65,9 @@ def test_calls_events_and_state_are_told() -> None:
     with pytest.raises(UsageError, match="no event 2") as caught:
         recording.state_at(2)
     assert caught.value.found == "it has 2 events"
+    odd: Any = "1"
+    with pytest.raises(UsageError, match="no event '1'"):
+        recording.state_at(odd)
 
 
 def test_state_that_was_not_captured_is_an_error() -> None:

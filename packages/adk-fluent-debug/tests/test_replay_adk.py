@@ -476,6 +476,8 @@ async def test_a_tool_that_runs_agents_is_answered_without_running_them(
 
 def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
     empty = Recording([], {})
+    with pytest.raises(UsageError, match="seconds above 0"):
+        ReplayerBackend(empty, patience=-1)
     with pytest.raises(UsageError, match="no run"):
         ReplayerBackend(empty)
     with pytest.raises(UsageError, match="no content"):

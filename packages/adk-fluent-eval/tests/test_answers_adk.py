@@ -202,7 +202,7 @@ def test_answers_are_checked_before_any_model_call() -> None:
     pipeline = desk(answer=never) >> gate(message="Pay?", name="approve")
     with pytest.raises(EvalError, match="did you mean 'approve'"):
         run(FluentCase("hi", answers={"aprove": True}, expected_trajectory=[]), pipeline)
-    with pytest.raises(EvalError, match="it answers agent 'desk', and agents ask nothing"):
+    with pytest.raises(EvalError, match="it answers unknown gate or tool 'desk'"):
         run(FluentCase("hi", answers={"desk": True}, expected_trajectory=[]), pipeline)
 
 

@@ -103,7 +103,7 @@ def test_expectations_of_the_case_are_those_of_its_last_turn() -> None:
     [
         ({"name": " "}, "name= of a suite"),
         ({"gate": 0.5}, "gate= takes a Gate"),
-        ({"metrics": {"a": 1}}, "metrics= takes a list"),
+        ({"metrics": {"a": 1}}, "metrics= must be a list"),
         ({"metrics": "response_match_score"}, "metrics= must be a list"),
         ({"thresholds": [1]}, "thresholds= takes a mapping"),
         ({"num_runs": 0}, "num_runs= must be a whole number >= 1"),

@@ -102,9 +102,12 @@ def test_a_terminal_shows_a_bar(
         (("desk.py:desk",), 2),
         (("desk.py:gut",), 2),
         (("nothing.py:x",), 2),
+        (("nothing.yaml", "--pipeline", "desk.py:desk"), 2),
+        (("desk.py:good", "--pipeline", "desk.py:desk"), 2),
         (("desk.py:suite", "--max-regressions", "1"), 2),
         (("desk.py:suite", "--baseline", "none.json"), 2),
         (("desk.py:good", "--json", "desk.py/x.json"), 3),
+        (("desk.py:good", "--html", "desk.py"), 3),
         (("desk.py:no_model",), 3),
         (("desk.py:no_tool",), 1),  # the model answered
         (("desk.py:suite", "--shard", "1/2"), 0),
@@ -134,6 +137,15 @@ def test_documents_on_standard_output_are_alone(capsys: pytest.CaptureFixture[st
     out, err = capsys.readouterr()
     assert json.loads(out)["suite"] == "good"
     assert "good: passed" in err
+
+
+def test_files_of_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "cases:\n- {input: hello, id: x, expected_response_contains: morning}"
+    Path("c.yaml").write_text(text, "utf-8")
+    assert call("run", "c.yaml") == 2
+    assert "suite 'c' has no pipeline" in capsys.readouterr().err
+    assert call("run", "c.yaml", "--pipeline", "desk.py:desk") == 0
+    assert call("list", "c.yaml") == 0
 
 
 def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:

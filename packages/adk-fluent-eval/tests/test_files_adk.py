@@ -311,6 +311,11 @@ def test_eval_sets_of_adk_and_its_configuration(tmp_path: Path) -> None:
     assert suite.thresholds == {"tool_trajectory_avg_score": 0.5, "response_match_score": 0.3}
     assert suite.cases[0].trajectory_match == "in_order"
     assert suite.cases[0].turns[0].trajectory == (ToolCall("t"),)
+    criterion |= {"match_type": "loose"}
+    written(tmp_path / "test_config.json", {"criteria": {"tool_trajectory_avg_score": criterion}})
+    with pytest.raises(EvalFileError) as caught:
+        FluentEvalSuite.from_eval_set(path)
+    assert caught.value.field == "criteria.tool_trajectory_avg_score.match_type"
 
 
 def test_the_format_of_adk_before_1_0(tmp_path: Path) -> None:

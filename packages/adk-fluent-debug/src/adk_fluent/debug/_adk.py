@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import suppress
-from functools import partial
-from itertools import chain, repeat
-from operator import attrgetter, eq, is_
+from itertools import chain
+from operator import is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_origin
 
 from google.adk.events.event import Event
@@ -24,7 +22,7 @@ from adk_fluent.extend import LOG, json_safe
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from google.adk.models.llm_request import LlmRequest
     from pydantic import BaseModel
@@ -34,10 +32,6 @@ if TYPE_CHECKING:
 _CONTENT: Final = TypeAdapter(types.Content)
 #: What is set of a part that is text alone.
 _TEXT: Final = {"text"}
-_role_of: Final = attrgetter("role")
-_parts_of: Final = attrgetter("parts")
-_set_of: Final = attrgetter("__pydantic_fields_set__")
-_texts_of = cast("Callable[[Any], Iterator[str | None]]", partial(map, attrgetter("text")))
 #: Settings that may be a class, or an alias of some.
 _SCHEMAS: Final = ("response_schema", "response_json_schema")
 _SCALARS: Final = (str, int, float, bool, type(None))
@@ -100,25 +94,26 @@ def keep_request(request: LlmRequest, known: dict[Any, Any]) -> Asked | Data:
     contents = request.contents or []
     previous = vars(request).get("previous_interaction_id")
     try:
-        kept: Sequence[Any] = _said_in(contents) or [*map(_keep_content, contents)]
+        kept = [*map(_keep_content, contents)]
         config = _keep_config(request.config, known)
     except Exception:  # noqa: BLE001  # a live object in it: what can be shown has to do
         return _data_of(Asked(request.model, contents, request.config, previous))
     return Asked(request.model, [*map(known.setdefault, kept, kept)], config, previous)
 
 
-def _said_in(contents: Sequence[types.Content]) -> Sequence[Said] | None:
-    """Role and texts of each message, if all are text alone; nothing here is done one by one."""
-    parts: list[Any] = [*map(_parts_of, contents)]
-    if all(parts) and all(map(eq, map(_set_of, chain.from_iterable(parts)), repeat(_TEXT))):
-        texts: Iterator[tuple[str | None, ...]] = map(tuple, map(_texts_of, parts))
-        return [*zip(map(_role_of, contents), texts, strict=True)]
-    return None
+def _said(content: types.Content) -> Said | None:
+    """Role and texts of a message, if it is text alone."""
+    texts: list[str | None] = []
+    for each in content.parts or ():
+        if each.__pydantic_fields_set__ != _TEXT:
+            return None
+        texts.append(each.text)
+    return (content.role, tuple(texts)) if texts else None
 
 
 def _keep_content(content: types.Content) -> Said | bytes | str:
-    if said := _said_in((content,)):
-        return said[0]
+    if (said := _said(content)) is not None:
+        return said
     try:
         return _CONTENT.dump_json(_plain(content), exclude_none=True, warnings=False)
     except PydanticSerializationError:  # half a character, which Python can write, or a live object
@@ -193,14 +188,16 @@ def _data_of(asked: Asked) -> Data:
 def keep_response(response: LlmResponse) -> KeptResponse | str:
     """An answer of a model as it is now."""
     content, usage = response.content, response.usage_metadata
-    with suppress(Exception):  # a model of the user's may answer with something of another type
-        said = None if content is None else _said_in((content,))
+    try:
+        said = None if content is None else _said(content)
         if content is None or said:
             values = {**vars(response), "content": None, "usage_metadata": None}
             counts = {} if usage is None else vars(usage).copy()
             if _FIXED.issuperset(map(type, chain(values.values(), counts.values()))):
                 reported = None if usage is None else (type(usage), counts)
-                return (type(response), values, said[0] if said else None, reported)
+                return (type(response), values, said, reported)
+    except Exception:  # noqa: BLE001, S110  # a model of the user's may answer with another type
+        pass
     return _json_of(response)
 
 

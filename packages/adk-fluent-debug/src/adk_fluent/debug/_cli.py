@@ -63,7 +63,7 @@ def replay(
         report = replay_recording(load(target), recording, on_mismatch=on_mismatch, tools=tools)
     except (ReplayMismatchError, PipelineMismatchError) as error:
         data: Any = {"ok": False, "error": error.what, "found": error.found}
-        return _end(ctx, str(error), data, as_json=as_json, ok=False)
+        return _end(ctx, f"error[{error.code}]: {error}", data, as_json=as_json, ok=False)
     data = {
         "ok": report.ok,
         "events": len(report.events),

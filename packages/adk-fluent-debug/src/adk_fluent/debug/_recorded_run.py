@@ -184,9 +184,9 @@ class Recorded:
             UsageError: State was not captured, or there is no such event.
         """
         states = self.state_snapshots
-        if not -len(states) <= index < len(states):
+        if not isinstance(index, int) or not -len(states) <= index < len(states):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
             raise UsageError(
-                f"the recording has no event {index}",
+                f"the recording has no event {index!r}",
                 found=f"it has {counted(len(states), 'event')}",
                 help="an index of recording.events",
             )

@@ -56,6 +56,8 @@ class Tapes:
             raise UsageError("tools= takes 'replay', 'live' or a mapping", found=describe(tools))
         for each in modes.values():
             one_of(each, get_args(ToolMode), "tools")
+        if not isinstance(patience, int | float) or not patience > 0:  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
+            raise UsageError("patience= is a number of seconds above 0", found=describe(patience))
         loaded = Recording.load(recording) if isinstance(recording, str | PathLike) else recording
         if not isinstance(loaded, Recording):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
             raise UsageError("a replay takes a Recording, or its file", found=describe(recording))

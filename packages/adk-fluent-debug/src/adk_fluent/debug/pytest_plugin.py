@@ -3,8 +3,8 @@
 ::
 
     @pytest.mark.recording("recordings/order.json", mode="once")
-    async def test_order():
-        assert await pipeline.ask_async("Where is A1?") == "On its way."
+    def test_order():
+        assert pipeline.ask("Where is A1?") == "On its way."
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
     from adk_fluent.eval._cases._judge import FluentJudge
+    from adk_fluent.eval._cases._suite import Gate
     from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation
     from adk_fluent.eval._errors import (
         EvalError,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         EvalFileError,
         MetricUnavailableError,
     )
-    from adk_fluent.eval._gate import Gate
     from adk_fluent.eval._metrics import PrebuiltMetrics
     from adk_fluent.eval._outcome import (
         CaseOutcome,
@@ -48,7 +48,7 @@ else:
             "_cases._judge": "FluentJudge",
             "_cases._turn": "ToolCall Turn UserSimulation",
             "_errors": "EvalError EvalFailedError EvalFileError MetricUnavailableError",
-            "_gate": "Gate",
+            "_cases._suite": "Gate",
             "_metrics": "PrebuiltMetrics",
             "_outcome": "CaseOutcome Finding MetricScore MetricStatus Status Step ToolUse"
             " TurnOutcome",

@@ -120,6 +120,6 @@ def positive(name: str, value: Any) -> int:
 
 def listed(name: str, value: Any) -> list[Any]:
     """Return an argument that takes several values as a list."""
-    several = hasattr(value, "__iter__") and not isinstance(value, str)
+    several = hasattr(value, "__iter__") and not isinstance(value, str) and not is_mapping(value)
     require(several, f"{name}= must be a list", value, help=f"{name}=[...]")
     return list(value)

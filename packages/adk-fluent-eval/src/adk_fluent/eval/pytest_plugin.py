@@ -81,11 +81,6 @@ class EvaluatedCase:
         self._seen = True
         return self._outcome
 
-    @property
-    def passed(self) -> bool:
-        """Whether every expectation is met."""
-        return self.outcome.passed
-
     def assert_passed(self) -> None:
         """Fail the test with the reasons, unless the case passed."""
         __tracebackhide__ = True

@@ -36,6 +36,15 @@ _OF_SERVICES: Final = re.compile(
 )
 
 
+@click.group("eval", context_settings={"show_default": True})
+def evaluate() -> None:
+    """Run a suite, compare and join reports, list cases.
+
+    Exit codes: 0 passed, 1 a gate is not met, 2 wrong usage, 3 no service could be reached or a
+    file could not be written, 130 interrupted.
+    """
+
+
 def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
     """A part of the cases, as ``2/5``."""
     if value is None:
@@ -51,8 +60,9 @@ _FOLDER: Final = click.Path(file_okay=False)
 _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 
-@click.command("run", short_help="Run a suite, and report whether it passes.")
+@evaluate.command("run", short_help="Run a suite, and report whether it passes.")
 @click.argument("target")
+@click.option("--pipeline", metavar="TARGET", help="What the cases of a file are for.")
 @click.option("--tag", "filter_tags", multiple=True, help="Run cases with this tag; repeatable.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True, help="Run this case; repeatable.")
 @click.option("--runs", "num_runs", type=_COUNT, help="Runs of each case.")
@@ -84,7 +94,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
     """Run a suite, and report whether it passes.
 
     TARGET is module:attribute or path.py:attribute of a FluentEvalSuite or of a function that
-    returns one, or a module with one suite.
+    returns one; a module with one suite; or a file of cases, with --pipeline.
 
     Ctrl-C or SIGTERM stops the run; what is done is reported and written.
     """
@@ -99,7 +109,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         )
     if options["cache_mode"] != "auto" and options["cache"] is None:
         raise click.UsageError("--cache-mode needs --cache DIRECTORY.")
-    suite = copy(common.load_suite(target))  # the module's own stays unchanged
+    suite = copy(common.load_suite(target, options["pipeline"]))  # the module's own stays unchanged
     asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
     changes = {name: each for name, each in asked.items() if each is not None}
     suite.gate = replace(suite.gate, **changes)
@@ -227,7 +237,7 @@ class _ProgressDisplay:
 # --- the other commands ---------------------------------------------------------------------------
 
 
-@click.command("compare", short_help="Compare a report with a baseline, case by case.")
+@evaluate.command("compare", short_help="Compare a report with a baseline, case by case.")
 @click.argument("current", type=click.Path())
 @click.argument("baseline", type=click.Path())
 @click.option("--max-regressions", type=common.FROM_0, default=0, help="Cases that may regress.")
@@ -255,7 +265,7 @@ def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> 
     ctx.exit(output.code(ok=ok))
 
 
-@click.command("merge", short_help="Join the reports of shards, and apply the gate to all.")
+@evaluate.command("merge", short_help="Join the reports of shards, and apply the gate to all.")
 @click.argument("reports", nargs=-1, required=True, type=click.Path())
 @common.output_options(*FORMS)
 @click.pass_context
@@ -271,7 +281,7 @@ def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
     ctx.exit(output.code(ok=report.ok))
 
 
-@click.command("list", short_help="List the cases of a suite, running nothing.")
+@evaluate.command("list", short_help="List the cases of a suite, running nothing.")
 @click.argument("target")
 def list_cases(target: str) -> None:
     """List the cases of a suite, running nothing.

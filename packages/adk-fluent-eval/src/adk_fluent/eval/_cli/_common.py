@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from adk_fluent.cli import FINDINGS, INFRASTRUCTURE, OK, Target, attribute_of, module_of, note
+from adk_fluent.cli import (
+    FINDINGS,
+    INFRASTRUCTURE,
+    OK,
+    Target,
+    attribute_of,
+    load,
+    module_of,
+    note,
+)
 from adk_fluent.errors import AdkFluentError
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import Source
@@ -29,13 +38,29 @@ if TYPE_CHECKING:
 
 
 FROM_0: Final = click.IntRange(min=0)
+#: What reads a file of cases, by its ending.
+_READERS: Final = {
+    **dict.fromkeys((".yaml", ".yml"), FluentEvalSuite.from_yaml),
+    **dict.fromkeys((".csv", ".jsonl", ".ndjson"), FluentEvalSuite.from_table),
+    ".json": FluentEvalSuite.from_eval_set,
+}
 
 
-def load_suite(text: str) -> FluentEvalSuite:
+def load_suite(text: str, pipeline: str | None = None) -> FluentEvalSuite:
     """Return the suite that a target names.
 
     Modules print to standard error while they are imported: standard output is for results.
+
+    Args:
+        text: The target, of a module or a file of cases.
+        pipeline: The target of what the cases of a file are for.
     """
+    if read := _READERS.get(Path(text).suffix.lower()):
+        with redirect_stdout(sys.stderr):
+            given = None if pipeline is None else load(pipeline)
+        return read(text, given)
+    if pipeline is not None:
+        raise click.UsageError("--pipeline is for files of cases; the suite of a module has one.")
     target = Target.parse(text)
     with redirect_stdout(sys.stderr):
         module = module_of(target)
@@ -98,13 +123,15 @@ class Output:
         if path == STDOUT:
             sys.stdout.write(f"{encodable(make()).rstrip()}\n")
         elif path is not None:
-            self.save(path, make)
+            self.save(path, make, Source.write_page if form == "html" else Source.write)
 
-    def save(self, path: str, make: Callable[[], str]) -> None:
+    def save(
+        self, path: str, make: Callable[[], str], write: Callable[..., None] = Source.write
+    ) -> None:
         """Write a document to a file; a failure is noted, and the others are still written."""
         text = encodable(make())
         with self.noting():
-            Source.write(path, [text])
+            write(path, [text])
 
     @contextmanager
     def noting(self) -> Generator[None]:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from adk_fluent.eval._arguments import did_you_mean, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_case, initial_state
-from adk_fluent.eval._cases._suite import Suite
+from adk_fluent.eval._cases._suite import Gate, Suite
 from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation, key_of
-from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import defaults_of
 from adk_fluent.eval._text import plain
 from adk_fluent.extend import describe, json_safe, storage_fault

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
+from google.adk.evaluation.eval_metrics import ToolTrajectoryCriterion
 from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.local_eval_sets_manager import convert_eval_set_to_pydantic_schema
 
@@ -44,7 +45,6 @@ _APP: Final = "adk_fluent"
 #: A folder with one of these is an agent's, whose name is the app's.
 _AGENT_FILES: Final = ("agent.py", "root_agent.yaml")
 _ENDING: Final = re.compile(r"(\.evalset|\.test)?\.json$")
-_MATCHES: Final = ("exact", "in_order", "any_order")  # in the order of ADK's enum
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -110,10 +110,11 @@ def _config(suite: Suite) -> dict[str, Any]:
                 criteria[name]["rubrics"] = []
     if compared:
         asked = {case.trajectory_match for case in suite.cases}
-        match = asked.pop() if len(asked) == 1 else "exact"
+        match = asked.pop().upper() if len(asked) == 1 else "EXACT"
+        known = ToolTrajectoryCriterion.MatchType.__members__
         criteria[TRAJECTORY] = {
             "threshold": criteria[TRAJECTORY],
-            "match_type": (match if match in _MATCHES else "exact").upper(),
+            "match_type": match if match in known else "EXACT",
             "ignore_args": not all(call.args for calls in compared for call in calls),
         }
     return {"criteria": criteria}
@@ -249,12 +250,8 @@ def _configured(data: SuiteData, path: str | os.PathLike[str]) -> SuiteData:
         fields["judge_model"] = judge.get("judge_model", fields.get("judge_model"))
         fields["judge_samples"] = judge.get("num_samples", fields.get("judge_samples"))
         if name == TRAJECTORY and isinstance(value, dict):
-            match = given.get("match_type", given.get("matchType", "exact"))
-            match = _MATCHES[match] if match in (0, 1, 2) else str(match).lower()
-            ignore_args = bool(given.get("ignore_args", given.get("ignoreArgs")))
-            if match not in _MATCHES:
-                at = ("criteria", name, "match_type")
-                raise source.error(at, f"unknown match_type {match!r}")
+            asked = source.validated(ToolTrajectoryCriterion, given, ("criteria", name))
+            match, ignore_args = asked.match_type.name.lower(), getattr(asked, "ignore_args", False)
     if not any(turn.trajectory is not None for case in data.cases for turn in case.turns):
         criteria.pop(TRAJECTORY, None)  # ADK skips it; here, a metric without a case is refused
         thresholds.pop(TRAJECTORY, None)

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval import _arguments as check
+from adk_fluent.eval._cases._suite import Gate
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status
 from adk_fluent.eval._report import _statistics as statistics
 from adk_fluent.eval._report._statistics import MetricSummary, RunFigures, TagSummary

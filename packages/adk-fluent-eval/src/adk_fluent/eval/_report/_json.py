@@ -9,9 +9,9 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from adk_fluent.eval._cases._suite import Gate
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import Source
-from adk_fluent.eval._gate import Gate
 from adk_fluent.eval._outcome import RECORDS, CaseOutcome, defaults_of
 from adk_fluent.eval._text import encodable, plain
 

@@ -147,17 +147,17 @@ class FluentEvalReport(ReportFigures):
         but the filters.
 
         Args:
-            path: The file.
+            path: The file; an older page in it is written over, and nothing else is.
             baseline: The report to compare with; None is that of the run.
 
         Raises:
-            EvalFileError: The file cannot be written.
+            EvalFileError: The file cannot be written, or holds something else.
             EvalError: The baseline is not a report.
         """
         from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # rarely needed
         from adk_fluent.eval._report._html import html_page  # noqa: PLC0415  # rarely needed
 
-        Source.write(path, html_page(self, baseline))
+        Source.write_page(path, html_page(self, baseline))
 
     def to_junit(self) -> str:
         """Return JUnit XML with a test case for each run."""

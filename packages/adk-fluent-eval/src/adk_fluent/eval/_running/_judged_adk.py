@@ -77,14 +77,6 @@ class _Hearing:
         self.said.append(text)
         return text
 
-    @contextmanager
-    def begin(self) -> Generator[None]:
-        token = _HEARING.set(self)
-        try:
-            yield
-        finally:
-            _HEARING.reset(token)
-
 
 _HEARING: ContextVar[_Hearing | None] = ContextVar("adk_fluent_eval_hearing", default=None)
 
@@ -232,12 +224,12 @@ class AdkMetrics:
         evaluator = _evaluator(metric, threshold, fields)
         scenario = None if user is None else scenario_of(self.seen.case, user)
         hearing = _Hearing(self.judge, self.models)
-        with hearing.begin():
-            made: Any = evaluator.evaluate_invocations(actual, expected, scenario)
-            try:
-                return hearing, await made if isawaitable(made) else made
-            except ZeroDivisionError:  # what google-adk 1.25 makes of no verdict at all
-                return hearing, EvaluationResult()
+        _HEARING.set(hearing)  # until the next question of this run
+        made: Any = evaluator.evaluate_invocations(actual, expected, scenario)
+        try:
+            return hearing, await made if isawaitable(made) else made
+        except ZeroDivisionError:  # what google-adk 1.25 makes of no verdict at all
+            return hearing, EvaluationResult()
 
     async def _cloud(self, metric: Metric, threshold: float) -> MetricScore:
         evaluator = _evaluator(metric, threshold, {})

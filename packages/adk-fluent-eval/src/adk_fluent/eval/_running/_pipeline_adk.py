@@ -70,7 +70,6 @@ class Target:
         tools: Names of the known tools.
         own_tools: Those whose calls are in the case's session, and not in one of an agent inside a
             tool.
-        held_tools: Name of each tool of an agent to its objects.
         hidden: Names of agents inside tools that run without plugins, and so unobserved.
         hidden_tools: Names of their tools; "" for a toolset.
         foreign: Names of agents that may call models unseen, such as remote ones.
@@ -86,7 +85,6 @@ class Target:
     steps: frozenset[str]
     tools: frozenset[str]
     own_tools: frozenset[str]
-    held_tools: dict[str, list[Any]]
     hidden: frozenset[str]
     hidden_tools: frozenset[str]
     foreign: frozenset[str]
@@ -138,7 +136,7 @@ class Targets:
             if self._is_factory:
                 await _close_all([self._open.pop(each) for each in held if not self._used[each]])
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close the plugins and toolsets of all targets that were used."""
         await _close_all(self._open.values())
         self._open.clear()
@@ -264,19 +262,16 @@ def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Targe
     outer = [each for each in every if not any(each is other for other in inner)]
     own |= {_tool_name(tool) or "" for each in outer for tool in _tools(each)}
     models = {each.name: _model_name(each) for each in every if isinstance(each, LlmAgent)}
-    objects: dict[str | None, list[Any]] = {}
-    for tool in held:
-        objects.setdefault(_tool_name(tool), []).append(tool)
+    named = {_tool_name(tool) for tool in held}
     return Target(
         app,
         steps=frozenset([*steps, *(each.name for each in every)]),
-        tools=frozenset({*filter(None, objects), *own} - {""}),
+        tools=frozenset({*filter(None, named), *own} - {""}),
         own_tools=frozenset(own - {""}),
-        held_tools={name: each for name, each in objects.items() if name},
         hidden=_names(hidden),
         hidden_tools=frozenset(_tool_name(tool) or "" for each in hidden for tool in _tools(each)),
         foreign=_names(each for each in unknown if isinstance(each, BaseAgent)),
-        open=bool(unknown) or None in added or None in objects,
+        open=bool(unknown) or None in added or None in named,
         models=models,
         prices=prices[0] if prices else None,
         closeable=[*app.plugins, *(tool for tool in held if isinstance(tool, BaseToolset))],

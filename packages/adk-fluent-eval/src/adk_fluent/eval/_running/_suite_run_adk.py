@@ -6,13 +6,10 @@ import asyncio
 import time
 from contextlib import aclosing
 from datetime import UTC, datetime
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.function_tool import FunctionTool
 from google.adk.version import __version__
 
 from adk_fluent.backends.adk import resolve_model, to_content
@@ -27,7 +24,7 @@ from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings, new_outcome
 from adk_fluent.eval._running._kept import Journal, ResponseCache
 from adk_fluent.eval._running._light_adk import LightEvalService
-from adk_fluent.eval._running._mocks import check_arguments, check_mocks
+from adk_fluent.eval._running._mocks import check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import BUILT_IN, Target, Targets
@@ -36,7 +33,7 @@ from adk_fluent.eval._text import error_line
 from adk_fluent.extend import provided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from google.adk.models.base_llm import BaseLlm
 
@@ -113,34 +110,6 @@ class SuiteRun:
 
     async def outcomes(self) -> AsyncGenerator[CaseOutcome]:
         """Run everything, and yield each outcome when it is there."""
-        try:
-            async with aclosing(self._go()) as outcomes:
-                async for outcome in outcomes:
-                    yield outcome
-        finally:
-            await self._settings.targets.close()
-        if self._journal is not None and self._journal.problem:
-            self.notes.append(self._journal.problem)
-        if len(self._told) < len(self._units):
-            self.interrupted = True
-            self.notes.append("stopped after the first case that did not pass")
-
-    async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
-        """Run one case once, and close what it used."""
-        try:
-            return await self._journaled(case, run, Pace(1)) or new_outcome(case, run)
-        finally:
-            await self._settings.targets.close()
-
-    def _tell(self, progress: Progress) -> None:
-        try:
-            if self._progress is not None:
-                self._progress(progress)
-        except Exception as error:  # noqa: BLE001  # user code must not cost the results
-            self._progress = None
-            self.notes.append(f"progress= raised {error_line(error)} and was not called again")
-
-    async def _go(self) -> AsyncGenerator[CaseOutcome]:
         pace = Pace(self._settings.options.get("parallelism", 10))
 
         async def told(case: FluentCase, run: int) -> CaseOutcome | None:
@@ -150,15 +119,34 @@ class SuiteRun:
                 self._tell(Progress(outcome, len(self._told), len(self._units)))
             return outcome
 
-        tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
+        async with aclosing(self._settings.targets):
+            tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
+            try:
+                for done in asyncio.as_completed(tasks):
+                    if (outcome := await done) is not None:
+                        yield outcome
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        if self._journal is not None and self._journal.problem:
+            self.notes.append(self._journal.problem)
+        if len(self._told) < len(self._units):
+            self.interrupted = True
+            self.notes.append("stopped after the first case that did not pass")
+
+    async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
+        """Run one case once, and close what it used."""
+        async with aclosing(self._settings.targets):
+            return await self._journaled(case, run, Pace(1)) or new_outcome(case, run)
+
+    def _tell(self, progress: Progress) -> None:
         try:
-            for done in asyncio.as_completed(tasks):
-                if (outcome := await done) is not None:
-                    yield outcome
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            if self._progress is not None:
+                self._progress(progress)
+        except Exception as error:  # noqa: BLE001  # user code must not cost the results
+            self._progress = None
+            self.notes.append(f"progress= raised {error_line(error)} and was not called again")
 
     async def _journaled(self, case: FluentCase, run: int, pace: Pace) -> CaseOutcome | None:
         """Run a case, unless the journal has it; None if the suite is stopped."""
@@ -266,9 +254,6 @@ def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> None:
         for turn in case.turns:
             to_content(turn.input)
         target = settings.targets.of(case)
-        names = [each.name for each in (*target.app.plugins, *settings.plugins)]
-        if len(set(names)) < len(names):
-            raise EvalError("two plugins have the same name", found=", ".join(names))
         _check_tools(case, target)
         _check_steps(case, target)
         _check_answers(case, target, settings)
@@ -283,29 +268,18 @@ def _check_tools(case: FluentCase, target: Target) -> None:
     mocks = case.mock_tool_outputs or {}
     expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
     if not target.open:
-        for name in expected:
-            if name in target.tools and name not in target.own_tools:
-                what = (
-                    f"it expects a call of tool {name!r}, which only an agent inside a tool calls"
-                )
-                found = "its calls are in a session of their own"
-                help = "expect the call of the outer tool, or use a FluentJudge"
-                raise case.error(what, found=found, help=help)
-        for what, names, known in (
-            ("expects a call of", expected, target.own_tools),
-            ("mocks", mocks, target.tools),
+        for what, names, known, kind in (
+            ("expects a call of", expected, target.own_tools, "tools in the case's session"),
+            ("mocks", mocks, target.tools, "tools"),
         ):
             named = [each for each in names if each not in BUILT_IN]
-            check_known(named, known, f"it {what} unknown tool", "tools", case.error)
+            check_known(named, known, f"it {what} unknown tool", kind, case.error)
     for name in mocks:
         if name in target.hidden_tools or (name not in target.tools and "" in target.hidden_tools):
             what = f"it mocks tool {name!r}, which an agent calls that runs without plugins"
             found = f"agents inside tools: {', '.join(sorted(target.hidden))}"
             help = "give its AgentTool include_plugins=True, or mock that tool"
             raise case.error(what, found=found, help=help)
-        asked = [_arguments(tool) for tool in target.held_tools.get(name, ())]
-        if not target.open and asked and None not in asked:
-            check_arguments(case, name, sorted({each for names in asked for each in names or ()}))
 
 
 def _check_steps(case: FluentCase, target: Target) -> None:
@@ -330,14 +304,11 @@ def _check_steps(case: FluentCase, target: Target) -> None:
 def _check_answers(case: FluentCase, target: Target, settings: RunSettings) -> None:
     """Check that what a case answers may ask."""
     if not target.open:
-        known, what = {*target.steps, *target.tools}, "it answers unknown step or tool"
+        known = (target.steps - target.models.keys()) | target.tools  # agents ask nothing
+        what, kind = "it answers unknown gate or tool", "steps and tools"
         # questions of middlewares, such as a budget's, have no name but their kind
         named = [each for each in case.answers or () if each != "input"]
-        check_known(named, known, what, "steps and tools", case.error)
-    for name in case.answers or {}:
-        if name in target.models and name not in target.tools:
-            what = f"it answers agent {name!r}, and agents ask nothing"
-            raise case.error(what, help="answers= takes names of gates and tools")
+        check_known(named, known, what, kind, case.error)
     if case.answers and settings.service.engine == "local":
         what = 'questions cannot be answered with engine="local"'
         found = "ADK's LocalEvalService takes an answer for a turn of its own"
@@ -355,22 +326,3 @@ def _check_engine(case: FluentCase, settings: RunSettings) -> None:
         found = "its LocalEvalService runs the agent alone, without an App and its plugins"
         what = f'{what} with engine="local" on google-adk {__version__}'
         raise case.error(what, found=found, help='use engine="light"')
-
-
-def _arguments(tool: Any) -> Iterable[str] | None:
-    """The names of a tool's arguments; None if they are not known."""
-    if not isinstance(tool, BaseTool):
-        tool = FunctionTool(tool)
-    try:
-        if isinstance(tool, FunctionTool) and any(
-            each.kind is each.VAR_KEYWORD for each in signature(tool.func).parameters.values()
-        ):
-            return None
-        declared = tool._get_declaration()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as ADK asks it
-    except Exception:  # noqa: BLE001  # a broken tool is reported when it is used
-        return None
-    if declared is None:
-        return None
-    if declared.parameters_json_schema is not None:
-        return tuple(declared.parameters_json_schema.get("properties") or ())
-    return tuple((declared.parameters and declared.parameters.properties) or ())
