@@ -179,6 +179,16 @@ async def test_a_suite_takes_the_prices_that_costs_take() -> None:
         await suite.run(prices={"small": {"typo": 1}})
 
 
+@pytest.mark.parametrize("around", [cost_attribution(prices=PRICES), Budget(5, prices=PRICES)])
+async def test_a_suite_takes_the_prices_of_the_pipeline(around: AnyMiddleware) -> None:
+    agent = Agent("a", model("small", said("good"), said("good")))
+    case = FluentCase("hi", expected_response_contains="good", max_cost_usd=0.001)
+    (outcome,) = (await FluentEvalSuite("desk", agent, [case]).run()).outcomes
+    assert "no price of 'small'; give prices= to the run or a middleware" in outcome.reasons[0]
+    (outcome,) = (await FluentEvalSuite("desk", agent.middleware(around), [case]).run()).outcomes
+    assert (outcome.passed, outcome.cost_usd) == (False, pytest.approx(0.002))
+
+
 # --- models that are chosen ----------------------------------------------------------------------
 
 

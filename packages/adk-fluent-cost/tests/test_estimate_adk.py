@@ -204,6 +204,9 @@ def test_what_is_no_pipeline_is_refused() -> None:
         estimate_cost(agent("a"), default_model=wrong)
     with pytest.raises(UsageError, match="from_results takes results"):
         TrafficAssumptions.from_results(wrong)
+    wrong = [3]
+    with pytest.raises(UsageError, match=r"from_results takes results(?s:.)*found: 3"):
+        TrafficAssumptions.from_results(wrong)
     with pytest.raises(UsageError, match="takes TrafficAssumptions"):
         estimate_cost(agent("a"), {"avg_input_tokens": 5})  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match="0 results without any"):
@@ -294,6 +297,16 @@ async def test_the_parts_of_a_run_that_waited_are_one_run() -> None:
         parts += [asked, done, RunResult([*asked, *done])]  # the last as an engine gives it
     measured = TrafficAssumptions.from_results(parts)
     assert measured.measured_calls == {"draft": 1, "send": 1}
+
+
+@pytest.mark.adk
+async def test_a_branch_that_no_run_took_costs_nothing() -> None:
+    desk = Route("k").eq("x", talks("billing") >> talks("review")).otherwise(talks("other"))
+    result = await desk.middleware(cost_attribution(prices=PRICES)).run("Go on, please.")
+    measured = TrafficAssumptions.from_results([result])
+    assert estimate_cost(desk, measured).calls == {"billing": 0, "review": 0, "other": 1}
+    # a step that every run takes is new
+    assert estimate_cost(desk >> talks("close"), measured).calls["close"] == 1
 
 
 # --- the command ---------------------------------------------------------------------------------

@@ -206,6 +206,8 @@ def test_a_journal_resumes_what_is_done(tmp_path: Path) -> None:
     first = suite.run_sync(journal=journal, case_ids=["c0", "c1", "c3"])
     assert [each.status for each in first.outcomes] == ["passed", "passed", "error"]
     with journal.open("a", encoding="utf-8") as file:
+        # another process began at the same time, and was killed
+        file.write(f"{journal.read_text('utf-8').splitlines()[0]}\n")
         file.write('{"digest": "cut off')
     asked.clear()
     asked.extend(["x"] * 100)

@@ -164,6 +164,12 @@ def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1 regressed, 1 improved" in Path("c.html").read_text("utf-8")
     assert json.loads(Path("c.json").read_text("utf-8"))["regressed"][0]["id"] == "good"
     assert call("compare", "n.json", "b.json", "--max-regressions", "1") == 0
+    report = FluentEvalReport.load("b.json")
+    report.interrupted = True
+    report.save("i.json")
+    capsys.readouterr()
+    assert call("compare", "i.json", "b.json") == 1
+    assert "not ok\ni.json is of a run that was interrupted" in capsys.readouterr().out
     assert call("compare", "n.json", "none.json") == 2
     assert call("run", "desk.py:suite", "--baseline", "none.json") == 2
     assert "write one with --update-baseline" in capsys.readouterr().err

@@ -52,6 +52,8 @@ class OfRequests(Middleware):
     """A middleware that has to do with what requests cost, and with whose money that is."""
 
     adds_tools: Sequence[str] | None = ()
+    #: The prices that it was given, by which evaluations count, too.
+    __prices__: PriceBooks | None = None
     _owner: tuple[str, str, str, str] | None = None  # app, user, session, run
     _resumed: bool = False
 

@@ -9,12 +9,13 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.cost._errors import must_be, must_be_number
-from adk_fluent.cost._report import cost_of
+from adk_fluent.cost._report import cost_of, records_on
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.extend import describe
+from adk_fluent.protocol import RunResult
 
 if TYPE_CHECKING:
-    from adk_fluent.protocol import AgentEvent, RunResult
+    from adk_fluent.protocol import AgentEvent
 
 _PLAIN: Final = (int, float)
 _SHARES: Final = ("branch_probabilities", "escalation_rate", "failure_rate")
@@ -55,6 +56,8 @@ class TrafficAssumptions:
         tool_rounds: Model calls of an agent with tools, in addition to its first one.
         tool_tokens: Tokens of what a tool returns.
         measured_calls: Model calls of an agent in a run, where that was measured.
+        all_measured: Agents that are not in `measured_calls`, and that a run may do without, were
+            not called.
         context_growth: What earlier steps said is in the prompts of later ones, as their history
             says; it is not to be added to what was measured.
     """
@@ -70,6 +73,7 @@ class TrafficAssumptions:
     tool_rounds: Numbers = 1
     tool_tokens: float = 100
     measured_calls: Mapping[str, float] = field(default_factory=dict[str, float])
+    all_measured: bool = False
     context_growth: bool = True
 
     def __post_init__(self) -> None:
@@ -81,8 +85,8 @@ class TrafficAssumptions:
         """
         for each in fields(self):
             value: Any = getattr(self, each.name)
-            if each.name == "context_growth":
-                must_be(bool, value, "TrafficAssumptions(context_growth=...) takes True or False")
+            if isinstance(each.default, bool):
+                must_be(bool, value, f"TrafficAssumptions({each.name}=...) takes True or False")
                 continue
             if each.name == "loop_iterations" and value is None:
                 continue
@@ -148,13 +152,16 @@ class TrafficAssumptions:
             invocations_per_day: Runs.
 
         Raises:
-            UsageError: There are none.
+            UsageError: There are none, or they are no results.
         """
-        must_be(Iterable, results, "TrafficAssumptions.from_results takes results of runs")
+        what = "TrafficAssumptions.from_results takes results of runs"
+        help = "TrafficAssumptions.from_results([await pipeline.run(...)])"
+        must_be(Iterable, results, what, help)
         runs, calls = 0, Counter[str]()
         prompts, answers = Counter[str](), Counter[str]()
         told: dict[object, dict[object, AgentEvent]] = {}
         for result in results:  # of a run that waited, each part has one; that of an engine has all
+            must_be(RunResult, result, what, help)
             run = told.setdefault((result and result[-1].run_id) or object(), {})
             run.update((event.id or object(), event) for event in result)
         for events in told.values():
@@ -171,6 +178,8 @@ class TrafficAssumptions:
             avg_input_tokens={name: prompts[name] / n for name, n in calls.items()},
             avg_output_tokens={name: answers[name] / n for name, n in calls.items()},
             measured_calls={name: n / runs for name, n in calls.items()},
+            # events alone do not tell of agents in tools
+            all_measured=any(records_on(each) for run in told.values() for each in run.values()),
             context_growth=False,
         )
 

@@ -356,17 +356,18 @@ class Walk:
                 runs[each.node.name] = runs.get(each.node.name, 0.0) + each.runs.mean
         return runs
 
-    def _calls(self, node: ir.AgentNode) -> Range:
+    def _calls(self, node: ir.AgentNode, here: Position) -> Range:
         """The model calls of an agent, each time it runs."""
         rounds = 0.0
         if node.tools or node.agent_tools:
             rounds = self._traffic.of("tool_rounds", node.name)
-        measured = self._traffic.measured_calls.get(node.name)
+        never = self._traffic.all_measured and here.runs.lo == 0  # as in a branch nobody took
+        measured = self._traffic.measured_calls.get(node.name, 0.0 if never else None)
         if measured is None:
             if not rounds:
                 return ONCE
             return Range(1 + rounds, 1.0, 1 + rounds)
-        runs = self._measured[node.name]
+        runs = self._measured.get(node.name)
         mean = measured / runs if runs else 0.0
         return Range(mean, min(1.0, mean), max(1 + rounds, mean))
 
@@ -414,7 +415,7 @@ class Walk:
     def _cost(self, here: Position) -> Range:
         node, total = here.node, NEVER
         if isinstance(node, ir.AgentNode) and not node.mock:
-            here.calls = self._calls(node)
+            here.calls = self._calls(node, here)
             here.own = self._own(node, here)
             total = here.own or NEVER
         if not here.inside:

@@ -246,16 +246,17 @@ class _ProgressDisplay:
 def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> None:
     """Compare report CURRENT with report BASELINE, case by case.
 
-    Both are files that eval run --json wrote. Exits with 1 if more cases regressed than allowed, or
-    none could be compared.
+    Both are files that eval run --json wrote. Exits with 1 if more cases regressed than allowed,
+    none could be compared, or CURRENT was interrupted.
     """
     report, before = FluentEvalReport.load(current), FluentEvalReport.load(baseline)
     comparison = report.compare(before)
     worse = len(comparison.regressed)
-    ok = comparison.compared > 0 and worse <= options["max_regressions"]
+    ok = comparison.compared > 0 and worse <= options["max_regressions"] and not report.interrupted
     output = Output(options)
     verdict = common.styled("ok" if ok else "not ok", ok=ok)
     output.say([f"{plain_line(comparison.suite)} compared with its baseline: {verdict}"])
+    output.say([f"{plain_line(current)} is of a run that was interrupted"] * report.interrupted)
     output.say([document("comparison.md.j2", made=comparison).rstrip()])
     if before.shard is not None and before.shard != report.shard:
         cli.note("[the baseline is of shard {} of {} alone]".format(*before.shard), fg="yellow")

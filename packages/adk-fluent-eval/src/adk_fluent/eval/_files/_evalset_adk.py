@@ -92,11 +92,14 @@ def _config(suite: Suite) -> dict[str, Any]:
     every = [turn.trajectory for case in suite.cases for turn in case.turns]
     compared = [calls for calls in every if calls is not None]
     criteria: dict[str, Any] = {}
+    has_references = any(t.reference_response for case in suite.cases for t in case.turns)
     names: list[str] = [*([TRAJECTORY] if compared else []), *suite.metrics]
     for name in dict.fromkeys(names):
         metric = METRICS.get(name)
         if metric is None or metric.threshold is None:
             continue
+        if metric.needs == "reference_response" and not has_references:
+            continue  # ADK fails every case
         criteria[name] = suite.thresholds.get(name, metric.threshold)
         if metric.by == "judge":
             named = isinstance(suite.judge_model, str)

@@ -119,7 +119,9 @@ class CaseRun:
         if settings.model is not None or settings.cache is not None:
             _make_call_sites(target.app.root_agent)
         named = None if settings.model is None else settings.model.model
-        recorder = Recorder(self.seen, state, target, self._mocks, settings.prices, named)
+        own = target.prices if settings.options.get("prices") is None else None
+        prices = own or settings.prices
+        recorder = Recorder(self.seen, state, target, self._mocks, prices, named)
         # before plugins that hide things from others
         first = RecorderPlugin(recorder, self._mocks, records_all=settings.service.adk_runs)
         name = target.app.name

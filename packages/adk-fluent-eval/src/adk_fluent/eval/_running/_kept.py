@@ -120,6 +120,8 @@ class Journal:
         if last:
             Source.write(self._path, (f"{line}\n" for line in lines))
         for number, line in enumerate(lines[1:], 2):
+            if line == lines[0]:  # of another process that began at the same time
+                continue
             source = Source(self._path, {(): number})
             value = source.mapping((), source.parse_json(line, number))
             held = value.get("outcome")

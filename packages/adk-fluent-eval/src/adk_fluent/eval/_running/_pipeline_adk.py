@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
 
     from adk_fluent.eval._cases._case import FluentCase
+    from adk_fluent.protocol import PriceBook
 
 
 try:
@@ -75,6 +76,7 @@ class Target:
         open: Whether there may be other tools: of a toolset or a foreign agent, or of a middleware
             that does not declare them.
         models: Agent to the name of its model.
+        prices: Prices that a middleware was given.
         closeable: Plugins and toolsets to close.
         identity: Plain data that is different for different pipelines.
     """
@@ -88,6 +90,7 @@ class Target:
     foreign: frozenset[str]
     open: bool
     models: dict[str, str]
+    prices: PriceBook | None
     closeable: list[BasePlugin | BaseToolset]
     identity: Any
 
@@ -252,7 +255,9 @@ def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Targe
         for each in agent_tree(tool.agent)
     ]
     unknown = [each for each in every if not isinstance(each, _TRANSPARENT)]
-    added = [added_tools(each) for each in _middlewares(app, every)]
+    around = [*_middlewares(app, every)]
+    added = [added_tools(each) for each in around]
+    prices = [each for each in (getattr(made, "__prices__", None) for made in around) if each]
     own = {name for names in added for name in names or ()}
     outer = [each for each in every if not any(each is other for other in inner)]
     own |= {_tool_name(tool) or "" for each in outer for tool in _tools(each)}
@@ -268,6 +273,7 @@ def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Targe
         foreign=_names(each for each in unknown if isinstance(each, BaseAgent)),
         open=bool(unknown) or None in added or None in named,
         models=models,
+        prices=prices[0] if prices else None,
         closeable=[*app.plugins, *(tool for tool in held if isinstance(tool, BaseToolset))],
         identity=[identity or [_identity(each) for each in every], models],
     )

@@ -320,8 +320,8 @@ class Recorder:
         except Exception as error:  # noqa: BLE001  # user code
             price = Unknown(f"the price book raised {error_line(error)}")
         if not isinstance(price, Money):
-            seen.cost_unknown = seen.cost_unknown or getattr(price, "reason", "no price")
-            seen.cost_usd = None
+            why = f"{getattr(price, 'reason', 'no price')}; give prices= to the run or a middleware"
+            seen.cost_unknown, seen.cost_usd = seen.cost_unknown or why, None
         elif seen.cost_usd is not None:
             seen.cost_usd += float(price.usd)
 
