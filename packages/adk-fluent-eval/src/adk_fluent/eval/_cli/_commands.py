@@ -256,7 +256,8 @@ def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> 
     output = Output(options)
     verdict = common.styled("ok" if ok else "not ok", ok=ok)
     output.say([f"{plain_line(comparison.suite)} compared with its baseline: {verdict}"])
-    output.say([f"{plain_line(current)} is of a run that was interrupted"] * report.interrupted)
+    if report.interrupted:
+        output.say([f"{plain_line(current)} is of a run that was interrupted"])
     output.say([document("comparison.md.j2", made=comparison).rstrip()])
     if before.shard is not None and before.shard != report.shard:
         cli.note("[the baseline is of shard {} of {} alone]".format(*before.shard), fg="yellow")

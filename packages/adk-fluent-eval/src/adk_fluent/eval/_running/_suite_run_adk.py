@@ -56,7 +56,7 @@ class SuiteRun:
         self.engine: str = service.engine
         check_cases(suite.cases)  # the list may have changed
         self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
-        help = "give FluentEvalSuite(pipeline=...)"
+        help = "give FluentEvalSuite(pipeline=...), or --pipeline to the command"
         require(suite.pipeline is not None, f"suite {suite.name!r} has no pipeline", help=help)
         plan = MetricPlan(suite)
         check_gate(suite, plan)
