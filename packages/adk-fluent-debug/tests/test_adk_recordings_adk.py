@@ -54,7 +54,7 @@ async def test_what_adk_has_recorded_is_replayed(tmp_path: Path) -> None:
     RAN.clear()
     events = await run_in_adk(clerk(), RecordingsPlugin(), _adk_recordings_config=config)
     assert RAN == ["A1"]
-    recording = Recording.from_adk_recordings(tmp_path)
+    recording = Recording.from_adk_recordings(tmp_path / "generated-recordings.yaml")
     assert [len(run.interactions) for run in recording.runs] == [1, 3]
     [tool] = recording.tool_interactions
     assert (tool.tool_name, tool.args) == ("refund", {"order": "A1"})
@@ -77,7 +77,7 @@ async def test_what_is_recorded_here_is_replayed_by_adk(tmp_path: Path) -> None:
     with Recorder() as kept:
         for text in ("Hello", "Refund A1"):
             await pipeline.run(text, session_id="s")
-    file = kept.recording.to_adk_recordings(tmp_path)
+    file = kept.recording.to_adk_recordings(tmp_path / "generated-recordings.yaml")
     assert file.name == "generated-recordings.yaml"
     text = file.read_text("utf-8")
     assert text.count("llm_recording:") == 3

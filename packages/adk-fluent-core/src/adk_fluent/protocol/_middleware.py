@@ -141,7 +141,8 @@ class Middleware(metaclass=_MiddlewareType):
         It is asked for each event of the run that a model call comes to, as it is about to be
         committed, fragments excepted. The answer itself, which a cache or a recorder may hold, is
         left as it is. Where several note something under one key, the outermost's is kept.
-        Observers are not asked.
+        Observers are not asked, and nobody is in live runs. What a callback of the agent's answers
+        in the model's place is an answer, too.
 
         Args:
             call: The call that was answered, as it was announced.

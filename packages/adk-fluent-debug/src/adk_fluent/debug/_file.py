@@ -146,21 +146,8 @@ def write(file: Path, text: str) -> None:
     Raises:
         RecordingFileError: It cannot be written.
     """
-    RecordingFile.write(file, [_encodable(text)])
-
-
-def write_page(file: Path, page: str) -> None:
-    """Write a page of HTML, over nothing else than an older one; as `write` does.
-
-    Raises:
-        RecordingFileError: It cannot be written, or the file holds something else.
-    """
-    RecordingFile.write_page(file, [_encodable(page)])
-
-
-def _encodable(text: str) -> str:
-    """A text in which half a character stands as JSON has it, behind a backslash."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    # half a character stands in JSON as it stands behind a backslash
+    RecordingFile.write(file, [text.encode("utf-8", "backslashreplace").decode()])
 
 
 def check_replaced(file: Path, *, recordings: bool = True) -> None:

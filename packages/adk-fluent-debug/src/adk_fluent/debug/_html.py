@@ -252,7 +252,6 @@ def json_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-_PACKAGE: Final = "adk_fluent.debug"
 #: What could end the element in which the data stands; JSON has another spelling of each.
 _ESCAPED: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&"}
 
@@ -308,7 +307,7 @@ def _requests(page: Side, other: Side) -> Iterator[Data]:
 
 
 def _read(name: str) -> str:
-    return files(_PACKAGE).joinpath(name).read_text("utf-8")
+    return files("adk_fluent.debug").joinpath(name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:

@@ -68,11 +68,6 @@ class RecordedRun:
         self.ir_hash: str = data.get("pipeline", {}).get("hash", "")
 
     @property
-    def is_streamed(self) -> bool:
-        """Whether its models were asked for fragments."""
-        return any(each.get("stream") for each in self.tape)
-
-    @property
     def states(self) -> Iterator[Data]:
         """Session state after each of its events.
 

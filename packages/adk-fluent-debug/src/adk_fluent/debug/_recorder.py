@@ -117,9 +117,7 @@ DESC: Final = MiddlewareDesc(
     Recorder,
     {
         "type": "object",
-        "properties": {
-            name: {"type": "boolean", "default": default} for name, default in _FLAGS.items()
-        },
+        "properties": {key: {"type": "boolean", "default": on} for key, on in _FLAGS.items()},
         "additionalProperties": False,
     },
 )

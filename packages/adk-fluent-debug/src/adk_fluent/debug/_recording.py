@@ -94,8 +94,8 @@ class Recording(Recorded):
         and what tools have done to it. Runs become user messages, in order.
 
         Args:
-            path: A file, which ADK calls ``generated-recordings.yaml``; or the folder of a test
-                case, in which it is called so. It is written over whatever it holds.
+            path: The file, which ADK calls ``generated-recordings.yaml`` in the folder of a test
+                case. It is written over whatever it holds.
 
         Returns:
             The file.
@@ -107,7 +107,7 @@ class Recording(Recorded):
         check_usable(self, "written as one of ADK's")
         from adk_fluent.debug._conformance_adk import export  # noqa: PLC0415  # it imports ADK
 
-        file = _adk_file(path)
+        file = Path(path)
         export(self.runs, file)
         return file
 
@@ -119,14 +119,14 @@ class Recording(Recorded):
         them; what tools have done to state is not known.
 
         Args:
-            path: The file, or the folder of the test case.
+            path: The file, ``generated-recordings.yaml`` in the folder of a test case.
 
         Raises:
             RecordingFileError: The file cannot be read, or is no such recording.
         """
         from adk_fluent.debug._conformance_adk import load  # noqa: PLC0415  # it imports ADK
 
-        file = _adk_file(path)
+        file = Path(path)
         made = cls([RecordedRun(each) for each in load(file)], {"source": "google-adk"})
         made.path = file
         return made
@@ -157,7 +157,7 @@ class Recording(Recorded):
                 help="Recording.load(path) reads a file",
             )
         file = Path(path)
-        _file.write_page(file, html_page(self, against))
+        _file.RecordingFile.write_page(file, [html_page(self, against)])
         return file
 
     def to_pytest(self, path: str | os.PathLike[str], target: str) -> Path:
@@ -183,10 +183,10 @@ class Recording(Recorded):
         file = Path(path)
         if file.exists():
             raise RecordingFileError("there is such a file already", path=str(file))
+        saved = self.path or file.with_suffix(".json")
         if self.path is None:
-            self.save(file.with_suffix(".json"))
-        assert self.path is not None  # noqa: S101  # just saved
-        beside, loaded = _relative(self.path, file.parent), repr(target)
+            self.save(saved)
+        beside, loaded = _relative(saved, file.parent), repr(target)
         if place.is_file:
             source = _relative(Path(place.source), file.parent)
             loaded = f'f"{{HERE / {source!r}}}{target.removeprefix(place.source)}"'
@@ -216,11 +216,6 @@ def check_usable(recording: Recording, use: str, *, compared: bool = False) -> N
             "there is nothing to compare with: a recording of ADK's holds no events",
             help="pipeline.run(message, backend=ReplayerBackend(recording)), and look at .unused",
         )
-
-
-def _adk_file(path: str | os.PathLike[str]) -> Path:
-    file = Path(path)
-    return file / "generated-recordings.yaml" if file.is_dir() else file
 
 
 _TEST: Final = '''\

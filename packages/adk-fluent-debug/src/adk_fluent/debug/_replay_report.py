@@ -110,7 +110,7 @@ async def replay_async(
     for number, run in enumerate(recording.runs):
         error: BaseException | None = None
         result: RunResult | None = None
-        streams = run.is_streamed
+        streams = any(each.get("stream") for each in run.tape)
         if streams not in compiled:
             how = config or replace(own, streaming_mode="sse" if streams else "none")
             compiled[streams] = backend.compile(node, how)
@@ -172,8 +172,7 @@ def _problems(
     """What differs between a recorded run and one of now, beside events."""
     from adk_fluent.debug._adk import dump_error  # noqa: PLC0415  # ADK, when it is used
 
-    raised: dict[str, Any] = run.data.get("error") or {}
-    was = raised.get("type", "")
+    was: str = (run.data.get("error") or {}).get("type", "")
     now = "" if error is None else dump_error(error)["type"]
     if was != now and getattr(error, "type_name", now) != was:
         found = f"{now}: {error}" if error is not None else "none"

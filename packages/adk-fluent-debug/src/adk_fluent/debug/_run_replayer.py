@@ -44,7 +44,6 @@ class RunReplayer(p.Middleware):
         self._message: Data | None = None
         self._tape: Tape | None = None
         self._task: asyncio.Task[Any] | None = None
-        self._has_cancelled = False
         self._stopped: ReplayMismatchError | None = None
 
     def new(self) -> RunReplayer:
@@ -127,8 +126,7 @@ class RunReplayer(p.Middleware):
     async def _answer(self, call: p.ModelCall, next: p.NextModel) -> p.ModelReply:
         taped = await self._find(call, _adk.dump_request(call.request))
         if isinstance(taped, str):
-            skipped = taped == "skip"
-            return p.ModelReply([_adk.empty_response()]) if skipped else await next(call)
+            return p.ModelReply([_adk.empty_response()]) if taped == "skip" else await next(call)
         end = await self._play(taped, _adk.load_response, call.emit if call.stream else None)
         _adk.apply_effects(call.ctx, end.get("effects", {}))
         said = p.ModelReply([_adk.load_response(each) for each in end.get("responses", ())])
@@ -138,8 +136,7 @@ class RunReplayer(p.Middleware):
         """Answer as the agent elsewhere did."""
         taped = await self._find(call, call.asked)
         if isinstance(taped, str):
-            skipped = taped == "skip"
-            return p.RemoteReply([_adk.empty_event(call)]) if skipped else await next(call)
+            return p.RemoteReply([_adk.empty_event(call)]) if taped == "skip" else await next(call)
         load = partial(_adk.load_event, ctx=call.ctx)
         end = await self._play(taped, load, call.emit)
         return p.RemoteReply([load(each) for each in end.get("responses", ())])
@@ -179,10 +176,8 @@ class RunReplayer(p.Middleware):
         try:
             return tape.find(call.agent, branch, self._clean(asked), f"{what} call", tool)
         except ReplayMismatchError as error:
-            if tape.is_cancelled and not error.path:  # as the run was, before it came to this
-                await tape.turnstile.over()
-                self._cancel()
-                await asyncio.sleep(0)
+            if not error.path:
+                await self._cancel()  # as the run was, before it came to this
             if branch and not error.path:  # others go on: they may have cancelled it before
                 await tape.turnstile.stray(_STRAY_SECONDS)
             is_live = tool is not None and self._backend.is_live(tool)
@@ -242,12 +237,9 @@ class RunReplayer(p.Middleware):
         task = asyncio.current_task()
         if entry.get("after_cancel") and task is not None and task.cancelling():
             return
-        turnstile = self._taken().turnstile
         try:
-            if self._taken().is_cancelled:
-                await turnstile.over()
-                self._cancel()
-            await turnstile.quiet()
+            await self._cancel()
+            await self._taken().turnstile.quiet()
         except asyncio.CancelledError:
             if entry.get("cancelled"):
                 raise
@@ -260,11 +252,15 @@ class RunReplayer(p.Middleware):
             help="record again, or give more patience= where functions of yours take long",
         )
 
-    def _cancel(self) -> None:
-        """Cancel the run, as somebody did when it was recorded."""
-        if self._task is not None and not self._has_cancelled:
-            self._has_cancelled = True
-            self._task.cancel()
+    async def _cancel(self) -> None:
+        """Cancel the run when all that was recorded has happened, if somebody did so then."""
+        tape = self._taken()
+        if tape.status == "cancelled":
+            await tape.turnstile.over()
+            task, self._task = self._task, None
+            if task is not None:
+                task.cancel()
+            await asyncio.sleep(0)
 
     def _expects(self, call: p.ModelCall) -> bool:
         return self._taken().expects(call.agent, self._clean(_adk.dump_request(call.request)))

@@ -65,8 +65,8 @@ class Row:
 def rows(run: RecordedRun) -> list[Row]:
     """Everything in a run, in the order in which it began; what goes on in a span comes after it.
 
-    A span of OpenTelemetry's stands in the lane of the agent that it is of, or is within; what
-    belongs to no agent is in the lane ``spans``.
+    A span of OpenTelemetry's stands in the lane of the agent that it names; one that names none is
+    in the lane ``spans``.
 
     Args:
         run: The run.
@@ -105,22 +105,12 @@ def _events(run: RecordedRun) -> Iterator[Row]:
 
 
 def _spans(run: RecordedRun) -> Iterator[Row]:
-    known = {str(each.get("span_id")): each for each in run.spans}
     times = [float(each.get("t", 0.0)) for each in run.tape]
     for each in run.spans:
         start, end = float(each.get("start", 0.0)), float(each.get("end", 0.0))
-        lane, at = _agent_of(each, known) or "spans", bisect_left(times, start)
+        lane, at = str(each.get("agent") or "spans"), bisect_left(times, start)
         how = ("error", "failed") if each.get("status") == "error" else ("ok", "")
         yield Row("span", lane, str(each.get("name", "")), start, end, each, at, *how)
-
-
-def _agent_of(span: Data, known: dict[str, Data]) -> str:
-    """The agent that a span is of, or that of the nearest one above it; "" if there is none."""
-    above = dict(known)  # each is looked at once: a file may hold circles
-    here: Data | None = span
-    while here is not None and not here.get("agent"):
-        here = above.pop(str(here.get("parent_id")), None)
-    return "" if here is None else str(here["agent"])
 
 
 def error_text(error: Data | None) -> str:

@@ -70,13 +70,9 @@ class Spans:
             "status": span.status.status_code.name.lower(),
             "attributes": json_safe(dict(span.attributes or {})),
         }
-        events = [
-            {"name": each.name, "at": self._since(each.timestamp), "attributes": each.attributes}
-            for each in span.events
-        ]
         if agent := (span.attributes or {}).get("gen_ai.agent.name"):
             made["agent"] = str(agent)
-        return {**made, "events": json_safe(events)} if events else made
+        return made
 
     def _since(self, nanoseconds: int | None) -> float:
         return round(((nanoseconds or self._began) - self._began) / 1e6, 3)

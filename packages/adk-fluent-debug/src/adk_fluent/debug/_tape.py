@@ -169,18 +169,17 @@ class Tape:
         turnstile: Keeps the order.
         calls: The calls that were recorded.
         used: Where those begin that were asked for.
-        is_cancelled: Whoever had begun the run has cancelled it.
+        status: How the run ended.
     """
 
     def __init__(self, run: RecordedRun, patience: float) -> None:
         self.entries: list[Data] = run.tape
-        self._is_cut_off = not run.status
+        self.status: str = run.status
         self.turnstile: Turnstile = Turnstile(run.tape, patience)
         if run.data.get("unordered"):
             self.turnstile.let_go()
         self.calls: list[Interaction] = run.calls
         self.used: set[int] = set()
-        self.is_cancelled: bool = run.status == "cancelled"
 
     def end_of(self, call: Interaction) -> Data:
         """The entry where a call ends."""
@@ -227,7 +226,7 @@ class Tape:
             difference = _changed(each, asked)
             if difference is None:
                 self.used.add(each.entry)
-                if each.end is None and self._is_cut_off:
+                if each.end is None and not self.status:
                     raise ReplayMismatchError(
                         f"replay: {who} was at work where the recording ends",
                         agent=agent,

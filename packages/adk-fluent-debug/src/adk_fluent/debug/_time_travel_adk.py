@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent import extend
 from adk_fluent.debug._adk import edit_event
 from adk_fluent.errors import SessionError, UsageError
-from adk_fluent.extend import (
-    LOG,
-    copy_events,
-    describe,
-    initial_state,
-    is_journal_key,
-    storage_fault,
-    to_agent_event,
-    write_state,
-)
+from adk_fluent.extend import LOG, describe, storage_fault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,11 +115,11 @@ class TimeTravel:
         stored = await self._stored(session)
         stop = _place(stored, at) + 1
         edits = _edits(stored, stop, edit)
-        kept = copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
+        kept = extend.copy_events([*stored.events[:stop], *_position_after(stored.events, stop)])
         for place, said in edits.items():
             edit_event(kept[place], said)
         ids: Data = {"app_name": stored.app_name, "user_id": stored.user_id}
-        made = await self._service.create_session(**ids, state=initial_state(stored))
+        made = await self._service.create_session(**ids, state=extend.initial_state(stored))
         ids["session_id"] = made.id
         try:
             for event in kept:
@@ -136,7 +128,7 @@ class TimeTravel:
             if state:
                 last = next((each for each in reversed(kept) if each.author != "user"), kept[-1])
                 by = {"author": last.author, "invocation_id": kept[-1].invocation_id}
-                await write_state(self._service, made, state, **by)
+                await extend.write_state(self._service, made, state, **by)
             whole = await self._service.get_session(**ids)
         except BaseException:
             await self._service.delete_session(**ids)
@@ -188,14 +180,14 @@ def _own(delta: Mapping[str, Any]) -> Data:
 
 
 def _state(session: Session, stop: int) -> Data:
-    state = initial_state(session)
+    state = extend.initial_state(session)
     for event in session.events[:stop]:
         state.update(_own(event.actions.state_delta))
     shared = {key: each for key, each in session.state.items() if key.startswith(_SHARED)}
     return {
         key: value
         for key, value in {**state, **shared}.items()
-        if value is not None and not is_journal_key(key)
+        if value is not None and not extend.is_journal_key(key)
     }
 
 
@@ -209,7 +201,7 @@ def _check_state(state: Any) -> None:
     given = _mapping("state", state)
     for key in given:
         passes = str(key).startswith(_TEMPORARY)
-        if not isinstance(key, str) or passes or is_journal_key(key):
+        if not isinstance(key, str) or passes or extend.is_journal_key(key):
             raise UsageError(
                 "state= takes keys that a session keeps",
                 found=f"the key {key!r}",
@@ -248,10 +240,10 @@ def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
     A pipeline says so after each step, in an event of its own or with what the step wrote. Where
     an event of another branch comes between, it may tell of what is not kept, and is not taken.
     """
-    last = to_agent_event(events[stop - 1])
+    last = extend.to_agent_event(events[stop - 1])
     found: list[Event] = []
     for event in events[stop:]:
-        seen = to_agent_event(event)
+        seen = extend.to_agent_event(event)
         why = None if seen.content is not None else seen.metadata.get("why")
         if why not in _BOOKKEEPING:
             break
@@ -270,4 +262,4 @@ def _position_after(events: Sequence[Event], stop: int) -> list[Event]:
 
 
 def _is_journal(event: Event) -> bool:
-    return any(map(is_journal_key, event.actions.state_delta))
+    return any(map(extend.is_journal_key, event.actions.state_delta))

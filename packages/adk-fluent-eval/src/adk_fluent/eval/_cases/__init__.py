@@ -1,1 +1,1 @@
-"""Cases, their turns and judges."""
+"""Cases, their turns, judges, suites and gates."""
