@@ -127,10 +127,11 @@ def test_a_file_is_replaced_when_all_of_it_is_written(
 
 def test_a_page_is_written_over_a_page_alone(tmp_path: Path) -> None:
     path = tmp_path / "suite.yaml"
-    path.write_text("name: mine\n", "utf-8")
-    with pytest.raises(DataFileError, match="is not written over"):
-        DataFile.write_page(path, ["<html>"])
-    assert path.read_text("utf-8") == "name: mine\n"
+    for text in ("name: mine\n", "<svg/>"):
+        path.write_text(text, "utf-8")
+        with pytest.raises(DataFileError, match="is not written over"):
+            DataFile.write_page(path, ["<html>"])
+        assert path.read_text("utf-8") == text
     page = tmp_path / "page.html"
     for text in ("", "\n<!doctype html>1", "<html>2"):
         DataFile.write_page(page, [text])

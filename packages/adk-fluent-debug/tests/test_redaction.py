@@ -42,10 +42,10 @@ def test_what_stands_under_the_key_of_a_credential_is_taken_out_wherever_it_recu
         "ghp_abcdefghijklmnopqrstuvwxyz012345",
         "xoxb-1234567890-abcdefgh",
         "AKIAIOSFODNN7EXAMPLE",
-        "hf_abcdefghijklmnopqrstuvwxyz0123",
-        "xai-abcdefghijklmnopqrstuvwxyz0123",
+        "hf_abcdefghijklmnopqrstuvwxyz01234567",
+        "xai-abcdefghijklmnopqrstuvwxyz01234567",
         "whsec_abcdefghijklmnopqrstuvwxyz01",
-        "SG.abcdefghijklmnopqrst.abcdefghijklmnopqrst",
+        "SG.abcdefghijklmnopqrst.abcdefghijklmnopqrstabcdefghijklmnopqrst",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
     ],
@@ -107,6 +107,8 @@ def test_what_is_given_to_the_name_of_a_credential_in_a_text_is_taken_out(text: 
         "the options --token and --verbose",
         "('token', 'words')",
         "if token > lowest: curl https://host",
+        "hf_search_models_by_task_name, npm_config_registry_settings_path",
+        "xai-explainability-methods-survey-2024 SG.Singapore-Office.regional-account-managers",
     ],
 )
 def test_plain_prose_stays(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -354,7 +355,7 @@ async def test_what_nobody_cancels_any_more_is_a_mismatch() -> None:
         await clerk().run("Refund A1", backend=backend)
 
 
-@pytest.mark.parametrize("where", ["branch", "step", "function"])
+@pytest.mark.parametrize("where", ["branch", "step", "function", "at the end"])
 async def test_a_run_that_was_cancelled_is_cancelled_there(where: str) -> None:
     runs: list[asyncio.Task[Any]] = []
 
@@ -363,21 +364,18 @@ async def test_a_run_that_was_cancelled_is_cancelled_there(where: str) -> None:
             runs.pop().cancel()
         return True
 
-    async def stop(state: Any) -> None:
+    async def stuck(state: Any) -> None:
         is_asked(state)
-        await asyncio.sleep(0)
+        await asyncio.Event().wait()
 
     first, after = Agent("first", ScriptedModel(default="1")), Agent("after", ScriptedModel())
     slow = Agent("slow", ScriptedModel(rules=[rule(is_asked, reply=reply("", latency=60))]))
-    pipeline: Any = (
-        first
-        >> {
-            "branch": slow | Agent("other", ScriptedModel(default="2")),
-            "step": slow,
-            "function": stop,
-        }[where]
-        >> after
-    )
+    pipeline: Any = {
+        "branch": first >> (slow | Agent("other", ScriptedModel(default="2"))) >> after,
+        "step": first >> slow >> after,
+        "function": first >> stuck >> after,
+        "at the end": first >> stuck,
+    }[where]
     with Recorder() as kept:
         task = asyncio.create_task(pipeline.run("Hello"))
         runs.append(task)
@@ -386,8 +384,32 @@ async def test_a_run_that_was_cancelled_is_cancelled_there(where: str) -> None:
     assert kept.recording.runs[0].status == "cancelled"
     report = await replay_async(pipeline, kept.recording)
     assert report.ok, report.summary
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.create_task(pipeline.run("Hello", backend=ReplayerBackend(kept.recording)))
+
+
+async def test_callers_cancel_replays_as_they_cancelled_runs() -> None:
+    slow = Agent("slow", ScriptedModel(default=reply("", latency=60)))
+    spare = Agent("spare", ScriptedModel(default="spare"))
+
+    async def answer() -> str:
+        try:
+            return (await asyncio.wait_for(slow.run("Hello"), 0.05)).text
+        except TimeoutError:
+            return (await spare.run("Hello")).text
+
+    with Recorder() as kept:
+        assert await answer() == "spare"
+    with ReplayerBackend(kept.recording):
+        assert await answer() == "spare"
+
+
+async def test_a_stream_that_was_broken_off_is_replayed() -> None:
+    pipeline = Agent("a", ScriptedModel(default="1")) >> Agent("b", ScriptedModel(default="2"))
+    with Recorder() as kept:
+        async with aclosing(pipeline.stream("Hello")) as events:
+            async for _ in events:
+                break
+    report = await replay_async(pipeline, kept.recording)
+    assert report.ok, report.summary
 
 
 async def test_a_mismatch_that_a_middleware_makes_good_is_one_all_the_same() -> None:

@@ -216,10 +216,11 @@ def test_equality(left: Any, right: Any, same: bool) -> None:
     assert bool(mismatch(left, right)) is not same
 
 
-def test_values_that_look_the_same_are_told_as_python_writes_them() -> None:
-    told = mismatch({"due": "2026-12-01"}, {"due": date(2026, 12, 1)})
-    wanted, found = "{'due': '2026-12-01'}", "{'due': datetime.date(2026, 12, 1)}"
-    assert told == f"expected {wanted}, found {found}"
+def test_of_values_that_look_the_same_the_part_that_differs_is_told() -> None:
+    wanted = {"order": "A1", "parts": [{"due": "2026-12-01"}]}
+    found = {"order": "A1", "parts": [{"due": date(2026, 12, 1)}]}
+    told = """at ['parts'][0]['due']: expected "2026-12-01" (str), found "2026-12-01" (date)"""
+    assert mismatch(wanted, found) == told
 
 
 def test_values_become_plain() -> None:

@@ -107,7 +107,7 @@ def test_a_terminal_shows_a_bar(
         (("desk.py:suite", "--max-regressions", "1"), 2),
         (("desk.py:suite", "--baseline", "none.json"), 2),
         (("desk.py:good", "--json", "desk.py/x.json"), 3),
-        (("desk.py:good", "--html", "desk.py"), 3),
+        (("desk.py:good", "--html", "desk.py"), 2),
         (("desk.py:no_model",), 3),
         (("desk.py:no_tool",), 1),  # the model answered
         (("desk.py:suite", "--shard", "1/2"), 0),

@@ -181,15 +181,27 @@ class DataFile:
         Raises:
             DataFileError: It cannot be written, or the file holds something else.
         """
-        held = b""
-        with suppress(OSError):  # what cannot be read can be written neither, and says so
+        cls.check_page(path)
+        cls.write(path, chunks)
+
+    @classmethod
+    def check_page(cls, path: str | os.PathLike[str]) -> None:
+        """Refuse a file that a page is not to be written over; there may be none yet.
+
+        Raises:
+            DataFileError: It holds something else than a page of HTML, or cannot be read.
+        """
+        held = ""
+        try:
             if (file := Path(path)).is_file():
                 with file.open("rb") as opened:
-                    held = opened.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
-        if held and not held.startswith(b"<"):
+                    held = opened.read(_HEAD).decode("utf-8", "replace").lower()
+        except OSError as error:
+            what = f"the file cannot be read: {error.strerror or error}"
+            raise cls.kind(what, path=os.fspath(path)) from error
+        if held and "<!doctype html" not in held and "<html" not in held:
             what = "this is no page of HTML, and is not written over"
             raise cls.kind(what, path=os.fspath(path), help="write the page to another file")
-        cls.write(path, chunks)
 
     # --- errors --------------------------------------------------------------------------------
 

@@ -36,12 +36,14 @@ _PATTERNS: Final = (
     r"\bglpat-[\w-]{16,}",
     r"\bxox[a-z]-[\w-]{10,}",
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    # Hugging Face, npm, Groq, Replicate; Perplexity, xAI, PyPI; webhooks, DigitalOcean, SendGrid
-    r"\b(?:hf|npm|gsk|r8)_\w{20,}",
-    r"\b(?:pplx|xai|pypi)-[\w-]{20,}",
-    r"\b(?:whsec|do[opr]_v1)_\w{20,}",
-    r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
-    r"(?<=://hooks\.slack\.com/)[\w/]{20,}",
+    # Hugging Face, npm, Groq, Replicate; Perplexity, xAI: long, and none of it a word of a name
+    r"\b(?:hf|npm|gsk|r8)_[A-Za-z0-9]{30,}",
+    r"\b(?:pplx|xai)-[A-Za-z0-9]{30,}",
+    r"\bpypi-Ag[\w-]{40,}",
+    r"\bwhsec_[A-Za-z0-9+/]{24,}=*",
+    r"\bdo[opr]_v1_[0-9a-f]{40,}",
+    r"\bSG\.[\w-]{20,}\.[\w-]{40,}",
+    r"(?<=://hooks\.slack\.com/services/)[\w/]{20,}",
     # who logs in at an address; the last @ before the path ends it
     r"(?<=://)(?:[^\s/:@\"<>]*:[^\s/\"<>]+|(?=[^\s/@]*\d)[\w.~%+-]{12,})(?=@)",
     r"(?i:[?&](?:key|sig|[\w-]*signature)=)(?P<query>[^\s&#'\"<>]{6,})",

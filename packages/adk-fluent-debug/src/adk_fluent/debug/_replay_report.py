@@ -93,6 +93,7 @@ async def replay_async(
         UsageError: The recording cannot be replayed, or is one of ADK's, which holds no events.
     """
     backend = ReplayerBackend(recording, on_mismatch, tools, redact=redact)
+    backend.cancels = True
     recording = backend.recording
     check_usable(recording, "replayed", compared=True)
     node: Any = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
@@ -175,7 +176,9 @@ def _problems(
     raised: dict[str, Any] = run.data.get("error") or {}
     was = raised.get("type", "")
     now = "" if error is None else dump_error(error)["type"]
-    if was != now and getattr(error, "type_name", now) != was:
+    was_ended = run.status == "cancelled"  # from outside, or by who read its events no further
+    ends = was_ended and (error is None or isinstance(error, asyncio.CancelledError))
+    if was != now and not ends and getattr(error, "type_name", now) != was:
         found = f"{now}: {error}" if error is not None else "none"
         yield f"{name} raised {was or 'nothing'} and now {found}"
     if result is not None and run.state is not None:

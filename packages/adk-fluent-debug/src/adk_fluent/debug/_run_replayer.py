@@ -43,7 +43,7 @@ class RunReplayer(p.Middleware):
         self._backend = backend
         self._message: Data | None = None
         self._tape: Tape | None = None
-        self._task: asyncio.Task[Any] | None = None
+        self._ending_run: asyncio.Task[None] | None = None
         self._stopped: ReplayMismatchError | None = None
 
     def new(self) -> RunReplayer:
@@ -60,7 +60,6 @@ class RunReplayer(p.Middleware):
         Raises:
             PipelineMismatchError: It is one of another.
             ReplayMismatchError: A call was not recorded so, whatever the pipeline made of that.
-            CancelledError: The recorded run was cancelled from outside, here.
         """
         backend = self._backend
         backend.check_tools(call.root)
@@ -75,7 +74,9 @@ class RunReplayer(p.Middleware):
                 if backend.on_mismatch == "error":
                     raise
                 LOG.warning("replay: %s: %s", error.what, error.found)
-        token, self._task = REPLAYED.set(self._expects), asyncio.current_task()
+        token, run = REPLAYED.set(self._expects), asyncio.current_task()
+        if backend.cancels and tape.status == "cancelled" and run is not None:
+            self._ending_run = asyncio.create_task(self._cancel(run))
         try:
             reply = await next(call)
         except Exception as error:
@@ -84,6 +85,8 @@ class RunReplayer(p.Middleware):
             raise self._stopped from error
         finally:
             REPLAYED.reset(token)
+            if self._ending_run is not None:
+                self._ending_run.cancel()
             backend.note(number, tape)
         if self._stopped is not None:  # a fallback, or a hook, has made it good
             raise self._stopped
@@ -176,9 +179,8 @@ class RunReplayer(p.Middleware):
         try:
             return tape.find(call.agent, branch, self._clean(asked), f"{what} call", tool)
         except ReplayMismatchError as error:
-            if not error.path:
-                await self._cancel()  # as the run was, before it came to this
-            if branch and not error.path:  # others go on: they may have cancelled it before
+            ends = self._ending_run is not None and tape.turnstile.is_over
+            if (branch or ends) and not error.path:  # it may have been cancelled before
                 await tape.turnstile.stray(_STRAY_SECONDS)
             is_live = tool is not None and self._backend.is_live(tool)
             return "live" if is_live else self._heed(error)
@@ -238,7 +240,6 @@ class RunReplayer(p.Middleware):
         if entry.get("after_cancel") and task is not None and task.cancelling():
             return
         try:
-            await self._cancel()
             await self._taken().turnstile.quiet()
         except asyncio.CancelledError:
             if entry.get("cancelled"):
@@ -252,15 +253,12 @@ class RunReplayer(p.Middleware):
             help="record again, or give more patience= where functions of yours take long",
         )
 
-    async def _cancel(self) -> None:
-        """Cancel the run when all that was recorded has happened, if somebody did so then."""
-        tape = self._taken()
-        if tape.status == "cancelled":
-            await tape.turnstile.over()
-            task, self._task = self._task, None
-            if task is not None:
-                task.cancel()
-            await asyncio.sleep(0)
+    async def _cancel(self, run: asyncio.Task[Any]) -> None:
+        """Cancel a run when all that was recorded has happened, as somebody did then."""
+        turnstile = self._taken().turnstile
+        await turnstile.settled()
+        if not turnstile.open:  # or it is another run than the one that was cancelled
+            run.cancel()
 
     def _expects(self, call: p.ModelCall) -> bool:
         return self._taken().expects(call.agent, self._clean(_adk.dump_request(call.request)))

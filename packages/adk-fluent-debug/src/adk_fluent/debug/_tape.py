@@ -69,6 +69,8 @@ class Tapes:
         self.on_mismatch: OnMismatch = on_mismatch
         self.patience: float = patience
         self.missed: int = 0
+        #: Runs that were cancelled are cancelled here; elsewhere their callers do so.
+        self.cancels: bool = False
         self._tools = dict(modes)
         self._service = session_service
         self._recorder = Recorder(redact=redact) if on_mismatch == "live_then_record" else None

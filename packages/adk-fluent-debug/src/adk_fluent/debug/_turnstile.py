@@ -153,13 +153,20 @@ class Turnstile:
         Args:
             patience: Seconds in which nothing happens, after which it is let through, and it alone.
         """
-        await self.over(patience)
+        await self._reach(len(self._order), patience)
         for _ in range(0 if self.open else _GRACE):
             await asyncio.sleep(0)
 
-    async def over(self, patience: float | None = None) -> None:
-        """Wait until all has happened; see `stray`."""
-        await self._reach(len(self._order), patience)
+    @property
+    def is_over(self) -> bool:
+        """Whether all has happened."""
+        return self._at >= len(self._order)
+
+    async def settled(self) -> None:
+        """Wait until all has happened, and what follows from it; strays are held up for longer."""
+        await self._reach(len(self._order))
+        for _ in range(_GRACE // 2):
+            await asyncio.sleep(0)
 
     async def quiet(self) -> None:
         """Wait until nothing has happened for many times the patience."""

@@ -8,9 +8,9 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 
 from adk_fluent import ir
-from adk_fluent.eval._text import repr_of
 
 _DEPTH: Final = 20
+_ADDRESS: Final = re.compile(" at 0x[0-9a-fA-F]+")
 
 
 def digest_of(value: Any) -> str:
@@ -30,10 +30,10 @@ def _told(given: object, depth: int = 0) -> Any:  # noqa: PLR0911  # one line fo
     if given is None or isinstance(given, str | int | bytes | AbstractSet | type):
         return value
     if depth > _DEPTH:
-        return repr_of(value, None)
+        return _repr(value)
     if isinstance(value, Mapping):
         pairs = cast("Mapping[Any, Any]", value).items()
-        keyed = ((key if isinstance(key, str) else repr_of(key, None), each) for key, each in pairs)
+        keyed = ((key if isinstance(key, str) else _repr(key), each) for key, each in pairs)
         return {key: _told(each, depth + 1) for key, each in keyed}
     if isinstance(value, list | tuple):
         return [_told(each, depth + 1) for each in cast("list[Any]", value)]
@@ -47,4 +47,11 @@ def _told(given: object, depth: int = 0) -> Any:  # noqa: PLR0911  # one line fo
     try:
         return [type(value), _told(value.model_dump(), depth + 1)]
     except Exception:  # noqa: BLE001  # no model of pydantic, or one that cannot be dumped
-        return [type(value), repr_of(value, None)]
+        return [type(value), _repr(value)]
+
+
+def _repr(value: object) -> str:
+    try:
+        return _ADDRESS.sub("", repr(value))
+    except Exception:  # noqa: BLE001  # user objects
+        return ""

@@ -18,7 +18,6 @@ NONE: Final = "-"
 _UNSAFE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
-_ADDRESS: Final = re.compile(" at 0x[0-9a-fA-F]+")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHOWN: Final = 300  # characters of a value in a reason, and of the repr of an object
@@ -102,16 +101,8 @@ def _plain(given: object, depth: int) -> Any:  # noqa: PLR0911  # one line for e
     if callable(value):
         return name_of(value)
     made = json_safe(value)  # such as of dates
-    return repr_of(value) or made if made == f"<{type(value).__qualname__}>" else made
-
-
-def repr_of(value: object, limit: int | None = _SHOWN) -> str:
-    """Return what `repr` says of a value, without addresses; empty if it fails."""
-    try:
-        text = _ADDRESS.sub("", repr(value))
-    except Exception:  # noqa: BLE001  # user objects
-        return ""
-    return text if limit is None else shorten(text, limit)
+    unknown = made == f"<{type(value).__qualname__}>"
+    return shorten(repr(value), _SHOWN) if unknown else made
 
 
 def is_condition(expected: Any) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._outcome import Finding, ToolUse
-from adk_fluent.eval._text import error_line, is_condition, name_of, plain, repr_of, shown
+from adk_fluent.eval._text import error_line, is_condition, name_of, plain, shown
 
 if TYPE_CHECKING:
     from adk_fluent.eval._cases._turn import ToolCall
+
+_DEPTH: Final = 60  # of containers, in which a difference is sought
 
 
 def mismatch(expected: Any, actual: Any) -> str:
@@ -20,10 +23,31 @@ def mismatch(expected: Any, actual: Any) -> str:
         return _rejection(expected, actual)
     if equal(expected, actual):
         return ""
-    want, have = shown(expected), shown(actual)
-    if want == have:  # such as a date and its text
-        want, have = repr_of(expected), repr_of(actual)
-    return f"expected {want}, found {have}"
+    want, have, place = shown(expected), shown(actual), ""
+    if want == have:  # such as a Decimal and its text
+        place, expected, actual = _differing(expected, actual)
+        want = f"{shown(expected)} ({type(expected).__name__})"
+        have = f"{shown(actual)} ({type(actual).__name__})"
+    return f"{place and f'at {place}: '}expected {want}, found {have}"
+
+
+def _differing(expected: Any, actual: Any) -> tuple[str, Any, Any]:
+    """The place in two values at which they differ, such as ``['due']``, and what is there."""
+    place = ""
+    for _ in range(_DEPTH):
+        pairs: Iterable[tuple[Any, Any, Any]] = ()
+        if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+            left, right = cast("Mapping[Any, Any]", expected), cast("Mapping[Any, Any]", actual)
+            pairs = ((key, each, right[key]) for key, each in left.items() if key in right)
+        elif isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
+            pairs = zip(
+                count(), cast("list[Any]", expected), cast("list[Any]", actual), strict=False
+            )
+        found = next((each for each in pairs if not equal(*each[1:])), None)
+        if found is None:
+            break
+        place, expected, actual = f"{place}[{found[0]!r}]", *found[1:]
+    return place, cast("Any", expected), cast("Any", actual)
 
 
 def _rejection(condition: Any, actual: Any) -> str:

@@ -19,6 +19,7 @@ from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._cli import _common as common
 from adk_fluent.eval._cli._common import FORMS, Output
 from adk_fluent.eval._errors import EvalError, EvalFileError
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form, outcome_line
@@ -109,6 +110,8 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         )
     if options["cache_mode"] != "auto" and options["cache"] is None:
         raise click.UsageError("--cache-mode needs --cache DIRECTORY.")
+    if options["html"] not in {None, common.STDOUT}:
+        Source.check_page(options["html"])  # before anything is paid for
     suite = copy(common.load_suite(target, options["pipeline"]))  # the module's own stays unchanged
     asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
     changes = {name: each for name, each in asked.items() if each is not None}

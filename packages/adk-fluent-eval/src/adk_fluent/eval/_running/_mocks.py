@@ -7,6 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._text import error_line
 from adk_fluent.extend import describe
@@ -140,6 +141,24 @@ def _fault(answer: object) -> tuple[str, str] | None:
 def answers_of(mock: Any) -> Sequence[Any]:
     """Return the answers of a mock: of a list one for each call."""
     return cast("Sequence[Any]", mock) if isinstance(mock, list | tuple) else [mock]
+
+
+def required_arguments(function: Any) -> list[str]:
+    """Return the call's arguments that a mock function cannot do without."""
+    asked = (each for each in _parameters(function) if each.kind in _BY_NAME)
+    needed = (each.name for each in asked if each.default is each.empty)
+    return [name for name in needed if name not in _CONTEXT and name != _ARGS]
+
+
+def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
+    """Check that a mock function asks for arguments that its tool has."""
+    for answer in answers_of((case.mock_tool_outputs or {})[tool]):
+        for name in required_arguments(answer) if callable(answer) else ():
+            if name not in known:
+                what = f"the mock of tool {tool!r} takes {name!r}, which the tool does not"
+                found = f"the tool takes {', '.join(known) or 'no arguments'}"
+                help = did_you_mean(name, known, "or take args=, a dict of all")
+                raise case.error(what, found=found, help=help)
 
 
 def _parameters(function: Any) -> Sequence[inspect.Parameter]:

@@ -70,6 +70,7 @@ class Target:
         tools: Names of the known tools.
         own_tools: Those whose calls are in the case's session, and not in one of an agent inside a
             tool.
+        held_tools: Name of each tool of an agent to its objects.
         hidden: Names of agents inside tools that run without plugins, and so unobserved.
         hidden_tools: Names of their tools; "" for a toolset.
         foreign: Names of agents that may call models unseen, such as remote ones.
@@ -85,6 +86,7 @@ class Target:
     steps: frozenset[str]
     tools: frozenset[str]
     own_tools: frozenset[str]
+    held_tools: dict[str, list[Any]]
     hidden: frozenset[str]
     hidden_tools: frozenset[str]
     foreign: frozenset[str]
@@ -262,16 +264,19 @@ def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Targe
     outer = [each for each in every if not any(each is other for other in inner)]
     own |= {_tool_name(tool) or "" for each in outer for tool in _tools(each)}
     models = {each.name: _model_name(each) for each in every if isinstance(each, LlmAgent)}
-    named = {_tool_name(tool) for tool in held}
+    objects: dict[str | None, list[Any]] = {}
+    for tool in held:
+        objects.setdefault(_tool_name(tool), []).append(tool)
     return Target(
         app,
         steps=frozenset([*steps, *(each.name for each in every)]),
-        tools=frozenset({*filter(None, named), *own} - {""}),
+        tools=frozenset({*filter(None, objects), *own} - {""}),
         own_tools=frozenset(own - {""}),
+        held_tools={name: each for name, each in objects.items() if name},
         hidden=_names(hidden),
         hidden_tools=frozenset(_tool_name(tool) or "" for each in hidden for tool in _tools(each)),
         foreign=_names(each for each in unknown if isinstance(each, BaseAgent)),
-        open=bool(unknown) or None in added or None in named,
+        open=bool(unknown) or None in added or None in objects,
         models=models,
         prices=prices[0] if prices else None,
         closeable=[*app.plugins, *(tool for tool in held if isinstance(tool, BaseToolset))],

@@ -104,7 +104,7 @@ class MetricPlan:
         asked = (METRICS[each] for each in (_metrics.TRAJECTORY, *self.names) if each in METRICS)
         deciding = [each.name for each in asked if each.threshold is not None]
         known = [each for each in deciding if any(self._applies(each, case) for case in cases)]
-        check.check_known([name], known, "thresholds= names", "metrics that take one")
+        check.check_known([name], known, "thresholds= takes none for", "metrics that take one")
         low, high = (1, 5) if METRICS[name].unit == "1-5" else (0, 1)
         what = f"the threshold of {name!r} must be above {low} and at most {high}"
         check.require(check.is_number(value) and low < value <= high, what, value)
@@ -155,4 +155,6 @@ def check_gate(suite: Suite, plan: MetricPlan) -> None:
     informing = {each.name for each in METRICS.values() if each.threshold is None}
     tags = {tag for case in cases for tag in case.tags}
     check.check_known(gate.min_tag_pass_rate, tags, "the gate names unknown tag", "tags")
-    check.check_known(gate.min_metric, metrics - informing, "the gate names", "metrics that decide")
+    check.check_known(
+        gate.min_metric, metrics - informing, "the gate takes no metric", "metrics that decide"
+    )

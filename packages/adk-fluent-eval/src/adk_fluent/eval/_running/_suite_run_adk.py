@@ -6,10 +6,13 @@ import asyncio
 import time
 from contextlib import aclosing
 from datetime import UTC, datetime
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
 from google.adk.version import __version__
 
 from adk_fluent.backends.adk import resolve_model, to_content
@@ -24,7 +27,7 @@ from adk_fluent.eval._report._report import FluentEvalReport
 from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings, new_outcome
 from adk_fluent.eval._running._kept import Journal, ResponseCache
 from adk_fluent.eval._running._light_adk import LightEvalService
-from adk_fluent.eval._running._mocks import check_mocks
+from adk_fluent.eval._running._mocks import check_arguments, check_mocks
 from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import BUILT_IN, Target, Targets
@@ -33,7 +36,7 @@ from adk_fluent.eval._text import error_line
 from adk_fluent.extend import provided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Sequence
 
     from google.adk.models.base_llm import BaseLlm
 
@@ -284,6 +287,9 @@ def _check_tools(case: FluentCase, target: Target) -> None:
             found = f"agents inside tools: {', '.join(sorted(target.hidden))}"
             help = "give its AgentTool include_plugins=True, or mock that tool"
             raise case.error(what, found=found, help=help)
+        asked = [_arguments(tool) for tool in target.held_tools.get(name, ())]
+        if not target.open and asked and None not in asked:
+            check_arguments(case, name, sorted({each for names in asked for each in names or ()}))
 
 
 def _check_steps(case: FluentCase, target: Target) -> None:
@@ -330,3 +336,22 @@ def _check_engine(case: FluentCase, settings: RunSettings) -> None:
         found = "its LocalEvalService runs the agent alone, without an App and its plugins"
         what = f'{what} with engine="local" on google-adk {__version__}'
         raise case.error(what, found=found, help='use engine="light"')
+
+
+def _arguments(tool: Any) -> Iterable[str] | None:
+    """The names of a tool's arguments; None if they are not known."""
+    if not isinstance(tool, BaseTool):
+        tool = FunctionTool(tool)
+    try:
+        if isinstance(tool, FunctionTool) and any(
+            each.kind is each.VAR_KEYWORD for each in signature(tool.func).parameters.values()
+        ):
+            return None
+        declared = tool._get_declaration()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as ADK asks it
+    except Exception:  # noqa: BLE001  # a broken tool is reported when it is used
+        return None
+    if declared is None:
+        return None
+    if declared.parameters_json_schema is not None:
+        return tuple(declared.parameters_json_schema.get("properties") or ())
+    return tuple((declared.parameters and declared.parameters.properties) or ())
