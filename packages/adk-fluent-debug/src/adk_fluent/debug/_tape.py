@@ -13,7 +13,6 @@ from adk_fluent.debug._recorded_run import Data, called, counted
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording, check_usable
 from adk_fluent.debug._redaction import Redact, Redaction
-from adk_fluent.debug._turnstile import Turnstile
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe, one_of
 from adk_fluent.ir import AdkAgentNode, walk
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from adk_fluent.debug._recorded_run import Interaction, RecordedRun
+    from adk_fluent.debug._turnstile import Turnstile
     from adk_fluent.ir import Node
 
 OnMismatch = Literal["error", "skip", "live", "live_then_record"]
@@ -175,6 +175,8 @@ class Tape:
     """
 
     def __init__(self, run: RecordedRun, patience: float) -> None:
+        from adk_fluent.debug._turnstile import Turnstile  # noqa: PLC0415  # asyncio, slow to import
+
         self.entries: list[Data] = run.tape
         self.status: str = run.status
         self.turnstile: Turnstile = Turnstile(run.tape, patience)
