@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -123,6 +124,17 @@ def test_a_file_is_replaced_when_all_of_it_is_written(
         DataFile.write(path, ["c"])
     assert path.read_text("utf-8") == "a\nb"
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_what_is_no_plain_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    DataFile.write(pipe, ["a", "b"])
+    assert os.read(reader, 9) == b"ab"
+    os.close(reader)
+    assert pipe.is_fifo()
 
 
 def test_a_page_is_written_over_a_page_alone(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ class DataFile:
     def write(cls, path: str | os.PathLike[str], chunks: Iterable[str]) -> None:
         """Write a text to a file, which is replaced once all of it is on the disk.
 
-        Missing folders are created.
+        Missing folders are created. Devices and pipes are written to, and never replaced.
 
         Raises:
             DataFileError: It cannot be written; an old file stays.
@@ -156,6 +156,10 @@ class DataFile:
         try:
             target = Path(path).resolve()  # a link stays a link
             target.parent.mkdir(parents=True, exist_ok=True)
+            if target.exists() and not target.is_file() and not target.is_dir():
+                with target.open("w", encoding="utf-8", newline="\n") as device:
+                    device.writelines(chunks)
+                return
             temporary = target.with_name(f".adk-fluent-{os.getpid()}-{os.urandom(4).hex()}.tmp")
             with temporary.open("x", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
                 file.writelines(chunks)

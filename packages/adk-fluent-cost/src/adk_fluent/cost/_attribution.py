@@ -72,7 +72,8 @@ class CostAttributionMiddleware(requests.OfRequests):
         if on_record is not None and not callable(on_record):
             raise PriceError("on_record= takes a function", found=describe(on_record))
         self.prices: PriceBooks = price_books(prices)
-        self._given = self.__prices__ = None if prices is None else self.prices
+        self._given: PriceBooks | None = None if prices is None else self.prices
+        self.__prices__: PriceBooks | None = self._given
         self._told = () if on_record is None else (on_record,)
         self._clock: Clock = clock_or_system(clock, "cost_attribution")
         self._pending: list[CostRecord] = []

@@ -129,7 +129,7 @@ class Budget(requests.OfRequests):
         self.budget_key = budget_key
         self.name = name
         self._prices: PriceBooks = price_books(prices)
-        self.__prices__ = None if prices is None else self._prices
+        self.__prices__: PriceBooks | None = None if prices is None else self._prices
         self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
         self._clock: Clock = errors.clock_or_system(clock, "Budget")
         self._asking = Asking(name)
