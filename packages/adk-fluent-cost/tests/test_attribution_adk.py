@@ -40,7 +40,7 @@ from adk_fluent.cost import (
 from adk_fluent.cost._report import text_of
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import MiddlewareRef
-from adk_fluent.protocol import ModelReply, RunResult, Sink, Usage
+from adk_fluent.protocol import Middleware, ModelReply, RunResult, Sink, Usage
 from adk_fluent.testing import Call, GeminiEmulator, ScriptedModel, reply
 
 if TYPE_CHECKING:
@@ -488,6 +488,18 @@ async def test_what_was_sent_to_nobody_costs_nothing(metrics: Measured, outside:
     costs = [cost_of(await agent.run("hi")).total for _ in range(2)]
     assert costs == [Money.of("0.002"), Money()]
     assert metrics(COST) == pytest.approx(0.002)
+
+
+async def test_what_a_budget_asks_costs_nothing_in_another_reply_either(metrics: Measured) -> None:
+    class Anew(Middleware):
+        async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
+            return ModelReply((await next(call)).responses)
+
+    agent = Agent("clerk", small()).middleware(priced()).middleware(Anew())
+    result = await agent.middleware(Budget("0.000001", on_exceed="ask", prices=PRICES)).run("hi")
+    assert len(result.pending) == 1
+    assert metrics(COST) == 0
+    assert cost_of(result).total == Money()
 
 
 async def test_an_answer_that_is_given_again_keeps_the_costs_of_each_call_apart() -> None:

@@ -84,10 +84,13 @@ class Counted:
         telemetry = execution.telemetry if execution else None
         if telemetry is not None and telemetry.enable_cost_metrics:
             own.setdefault(id(root), []).append(CostAttributionMiddleware())
-        for node in graph.nodes if any(own.values()) else ():
-            made = node.contract
-            if made is not None and hasattr(made.schema and made.schema.value, "__state_fields__"):
-                own.setdefault(id(node), []).append(made)
+        if any(own.values()):
+            for node in graph.nodes:
+                contract = node.contract
+                if contract is None or contract.schema is None:
+                    continue
+                if hasattr(contract.schema.value, "__state_fields__"):
+                    own.setdefault(id(node), []).append(contract)
         self._own = own
 
     @cached_property
@@ -259,7 +262,9 @@ def _fit(
         what = f"for {output} answer tokens of that, {shown(own)} is reserved"
     else:
         instead, costs = least(fallback, _PROMPT), [least(name, _PROMPT) for name in names]
-        if not names or instead is None or any(e is None or instead < e for e in costs):
+        if not names or instead is None:
+            return
+        if any(each is None or instead < each for each in costs):
             return
         what = f"it is no cheaper than '{names[0]}', which it stands in for"
     yield DearFallback.at(
@@ -276,8 +281,9 @@ def _undeclared(graph: Graph, money: Counted, agent: ir.AgentNode) -> Iterator[D
     rules: list[Any] = [each.schema.value for each in schemas if each.schema is not None]
     known = {key for each in rules for key in each.__state_fields__}
     stops = any(each.enforce == "error" for each in schemas)
-    keys = dict.fromkeys(each.budget_key for each in money.budgets(agent))
-    for key in keys if stops and all(each.extra == "forbid" for each in schemas) else ():
+    if not stops or any(each.extra != "forbid" for each in schemas):
+        return
+    for key in dict.fromkeys(each.budget_key for each in money.budgets(agent)):
         if key is not None and key not in known:
             yield UndeclaredBudgetKey.at(
                 graph,

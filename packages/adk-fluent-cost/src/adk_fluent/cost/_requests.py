@@ -163,6 +163,8 @@ class Watched:
                 return Spent(usage, False, only.model_version or "", tier)
         said: Any = responses[-1] if responses else self._last
         served = "" if said is None else said.model_version or ""
+        if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
+            return None  # also where somebody has made another reply of it
         reported = [*([] if self._last is None else [self._last]), *responses]
         usage = ModelReply(reported).usage
         if usage is not None and usage.total:
