@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from recorded_desk import RAN, clerk
 
 from adk_fluent import Agent, FanOut, Pipeline
@@ -99,6 +100,16 @@ async def test_there_and_back_nothing_is_lost(tmp_path: Path) -> None:
     [before], [after] = kept.recording.tool_interactions, again.tool_interactions
     assert (before.args, before.result) == (after.args, after.result)
     assert again.metadata == {"source": "google-adk"}
+
+
+async def test_the_message_stands_in_the_first_request_that_has_one(tmp_path: Path) -> None:
+    with Recorder() as kept:
+        await clerk().run("Refund A1")
+    path = kept.recording.to_adk_recordings(tmp_path / "generated-recordings.yaml")
+    data = yaml.safe_load(path.read_text("utf-8"))
+    data["recordings"][0]["llm_recording"]["llm_request"]["contents"] = []
+    path.write_text(yaml.safe_dump(data), "utf-8")
+    assert Recording.from_adk_recordings(path).runs[0].message is not None
 
 
 async def test_branches_are_replayed_in_any_order(tmp_path: Path) -> None:

@@ -188,6 +188,7 @@ def _data_of(asked: Asked) -> Data:
 def keep_response(response: LlmResponse) -> KeptResponse | str:
     """An answer of a model as it is now."""
     content, usage = response.content, response.usage_metadata
+    kept: KeptResponse | None = None
     try:
         said = None if content is None else _said(content)
         if content is None or said:
@@ -195,10 +196,10 @@ def keep_response(response: LlmResponse) -> KeptResponse | str:
             counts = {} if usage is None else vars(usage).copy()
             if _FIXED.issuperset(map(type, chain(values.values(), counts.values()))):
                 reported = None if usage is None else (type(usage), counts)
-                return (type(response), values, said, reported)
-    except Exception:  # noqa: BLE001, S110  # a model of the user's may answer with another type
-        pass
-    return _json_of(response)
+                kept = (type(response), values, said, reported)
+    except Exception:  # noqa: BLE001  # a model of the user's may answer with another type
+        kept = None
+    return kept or _json_of(response)
 
 
 def kept_response(kept: KeptResponse | str) -> Data:

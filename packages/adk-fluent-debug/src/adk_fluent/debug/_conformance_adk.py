@@ -116,13 +116,14 @@ def load(file: Path) -> list[Data]:
 
 def _runs(rows: list[Data]) -> list[Data]:
     tapes: dict[int, list[Data]] = {}
-    messages: dict[int, Data | None] = {}
+    messages: dict[int, Data] = {}
     for number, row in enumerate(rows):
         index: int = row["user_message_index"]
         tape = tapes.setdefault(index, [])
         if (pair := row.get("llm_recording")) is not None:
             tape += _model_entries(number, row["agent_name"], pair)
-            messages.setdefault(index, _last_said(pair["llm_request"]))
+            if index not in messages and (said := _last_said(pair["llm_request"])) is not None:
+                messages[index] = said
         else:
             tape += _tool_entries(number, row["agent_name"], row["tool_recording"])
     return [

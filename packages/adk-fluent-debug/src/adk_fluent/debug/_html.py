@@ -35,8 +35,9 @@ class Costs:
 
     def __init__(self, recorded_at: str) -> None:
         self._at = datetime.now(UTC)
-        with suppress(ValueError, OverflowError):
-            self._at = datetime.fromisoformat(recorded_at).astimezone(UTC)
+        with suppress(ValueError):
+            self._at = datetime.fromisoformat(recorded_at)
+            self._at = self._at.replace(tzinfo=self._at.tzinfo or UTC)
         book: Any = next((each.object for each in provided("price_books")), None)
         self._book: Any = book if book is None or hasattr(book, "price") else book()
 

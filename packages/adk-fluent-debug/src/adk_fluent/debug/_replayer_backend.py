@@ -50,6 +50,8 @@ class ReplayerBackend(Tapes, BackendBase[Any]):
         recording: What is replayed.
         redaction: What is taken out of calls before they are compared.
         missed: How many calls were made that were not recorded.
+        cancels: Runs that were cancelled are cancelled here, as `replay` has it; False leaves that
+            to whoever runs them, as it was when they were recorded.
 
     Raises:
         UsageError: An argument cannot be used, or the recording holds no content.

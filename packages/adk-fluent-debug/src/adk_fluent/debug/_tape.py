@@ -69,7 +69,6 @@ class Tapes:
         self.on_mismatch: OnMismatch = on_mismatch
         self.patience: float = patience
         self.missed: int = 0
-        #: Runs that were cancelled are cancelled here; elsewhere their callers do so.
         self.cancels: bool = False
         self._tools = dict(modes)
         self._service = session_service
