@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import astuple, fields
+import pickle
+from dataclasses import astuple, dataclass, fields
 from decimal import Decimal
 from enum import Enum
 from types import SimpleNamespace
@@ -20,6 +21,19 @@ def test_usages_add_up_field_by_field(a: Usage, b: Usage, c: Usage) -> None:
     assert astuple(a + b) == tuple(x + y for x, y in zip(astuple(a), astuple(b), strict=True))
     assert (a + b) + c == a + (b + c) == sum([a, b, c], Usage())
     assert (a + b).total == a.total + b.total
+
+
+@dataclass(frozen=True)
+class Billed(Usage):
+    """Usage with a field of the user's."""
+
+    pages: int = 0
+
+
+def test_a_class_that_extends_it_keeps_its_fields() -> None:
+    billed = Billed(1, pages=3)
+    assert pickle.loads(pickle.dumps(billed)) == billed
+    assert pickle.loads(pickle.dumps(billed)).pages == 3
 
 
 def test_a_usage_adds_to_nothing_else() -> None:

@@ -342,8 +342,10 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
-    fields: dict[str, FieldSpec] = self.__record__.fields
-    return (_rebuild, (type(self), {name: getattr(self, name) for name in fields}))
+    kind: Any = cast("Any", type(self))
+    is_record = "__record__" in kind.__dict__  # or a class of the user's, which may add fields
+    names: Collection[str] = kind.__record__.fields if is_record else kind.__dataclass_fields__
+    return (_rebuild, (kind, {name: getattr(self, name) for name in names}))
 
 
 def _rebuild(cls: type[R], values: dict[str, Any]) -> R:
