@@ -46,9 +46,9 @@ else:
         for module, names in {
             "_cases._case": "FluentCase",
             "_cases._judge": "FluentJudge",
+            "_cases._suite": "Gate",
             "_cases._turn": "ToolCall Turn UserSimulation",
             "_errors": "EvalError EvalFailedError EvalFileError MetricUnavailableError",
-            "_cases._suite": "Gate",
             "_metrics": "PrebuiltMetrics",
             "_outcome": "CaseOutcome Finding MetricScore MetricStatus Status Step ToolUse"
             " TurnOutcome",

@@ -224,12 +224,14 @@ class AdkMetrics:
         evaluator = _evaluator(metric, threshold, fields)
         scenario = None if user is None else scenario_of(self.seen.case, user)
         hearing = _Hearing(self.judge, self.models)
-        _HEARING.set(hearing)  # until the next question of this run
-        made: Any = evaluator.evaluate_invocations(actual, expected, scenario)
+        token = _HEARING.set(hearing)
         try:
+            made: Any = evaluator.evaluate_invocations(actual, expected, scenario)
             return hearing, await made if isawaitable(made) else made
         except ZeroDivisionError:  # what google-adk 1.25 makes of no verdict at all
             return hearing, EvaluationResult()
+        finally:
+            _HEARING.reset(token)
 
     async def _cloud(self, metric: Metric, threshold: float) -> MetricScore:
         evaluator = _evaluator(metric, threshold, {})

@@ -57,8 +57,9 @@ class ResponseCache:
         if self.mode == "record" or not file.is_file():
             if self.mode == "replay":
                 what = "no answer is kept for a model call, and mode='replay' calls no model"
-                found = "the prompt, the tools, the model, or the case's id changed"
-                found = found if Path(self.path).is_dir() else "there is no such folder"
+                found = "there is no such folder"
+                if Path(self.path).is_dir():
+                    found = "the prompt, the tools, the model, or the case's id changed"
                 help = "record again where a model can be called: mode='auto'"
                 raise EvalFileError(what, path=str(file), found=found, help=help)
             return None
