@@ -167,6 +167,8 @@ class TrafficAssumptions:
         for events in told.values():
             runs += 1
             for each in cost_of(events.values()).records:
+                if not each.usage.total:  # of a remote agent
+                    continue
                 calls[each.agent] += 1
                 prompts[each.agent] += each.usage.prompt + each.usage.tool
                 answers[each.agent] += each.usage.output + each.usage.thoughts
