@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from adk_fluent.debug._diff import Difference, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError, UnusedInteractionsError
-from adk_fluent.debug._recorded_run import Data, called, counted
+from adk_fluent.debug._recorded_run import Data, called, counted, number_of
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording, check_usable
 from adk_fluent.debug._redaction import Redact, Redaction
@@ -229,13 +229,8 @@ class Tape:
             difference = _changed(each, asked)
             if difference is None:
                 self.used.add(each.entry)
-                if each.end is None and not self.status:
-                    raise ReplayMismatchError(
-                        f"replay: {who} was at work where the recording ends",
-                        agent=agent,
-                        found="the run was cut off before this call was answered",
-                        help="replay with on_mismatch='live' to go on from here",
-                    )
+                if each.end is None:
+                    raise self._unanswered(f"replay: {who}", each)
                 self.turnstile.done(each.entry)
                 return each
             if nearest is None and each.branch == branch:
@@ -257,6 +252,22 @@ class Tape:
             recorded=recorded,
             now=now,
             found=f"recorded: {shown(recorded)}\n         now:      {shown(now)}",
+        )
+
+    def _unanswered(self, who: str, call: Interaction) -> ReplayMismatchError:
+        if not self.status:
+            return ReplayMismatchError(
+                f"{who} was at work where the recording ends",
+                agent=call.agent_name,
+                found="the run was cut off before this call was answered",
+                help="replay with on_mismatch='live' to go on from here",
+            )
+        number = number_of(self.entries[call.entry])
+        return ReplayMismatchError(
+            f"{who} makes a call whose answer is missing in the recording",
+            agent=call.agent_name,
+            found=f"entry {call.entry} of its tape begins call {number}, and none ends it",
+            help="put the answer back if the file was edited, or record again",
         )
 
 
