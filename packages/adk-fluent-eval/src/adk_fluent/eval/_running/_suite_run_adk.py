@@ -275,6 +275,12 @@ def _check_tools(case: FluentCase, target: Target) -> None:
     mocks = case.mock_tool_outputs or {}
     expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
     if not target.open:
+        inside = target.tools - target.own_tools - BUILT_IN
+        for name in (each for each in expected if each in inside):
+            what = f"it expects a call of tool {name!r}, which an agent inside a tool makes"
+            found = f"tools in the case's session: {', '.join(sorted(target.own_tools))}"
+            help = "expect the call of the agent's tool: a trajectory has no others"
+            raise case.error(what, found=found, help=help)
         for what, names, known, kind in (
             ("expects a call of", expected, target.own_tools, "tools in the case's session"),
             ("mocks", mocks, target.tools, "tools"),
