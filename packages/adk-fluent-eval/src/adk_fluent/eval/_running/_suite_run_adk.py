@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from datetime import UTC, datetime
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -127,15 +127,16 @@ class SuiteRun:
             return outcome
 
         async with aclosing(self._settings.targets):
-            tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
-            try:
-                for done in asyncio.as_completed(tasks):
-                    if (outcome := await done) is not None:
-                        yield outcome
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+            with nullcontext() if self._journal is None else self._journal.held():
+                tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
+                try:
+                    for done in asyncio.as_completed(tasks):
+                        if (outcome := await done) is not None:
+                            yield outcome
+                finally:
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.gather(*tasks, return_exceptions=True)
         if self._journal is not None and self._journal.problem:
             self.notes.append(self._journal.problem)
         if len(self._told) < len(self._units):
