@@ -13,7 +13,7 @@ from adk_fluent.errors import UnknownNameError
 ADK = {
     *("ask_remote", "is_journal_key", "merges_dicts", "to_agent_event"),
     *("AnswerInPlace", "answers_in_place", "ask_in_place", "ask_in_place_again"),
-    "refuse_in_place",
+    *("fail_in_place", "refuse_in_place"),
 }
 
 

@@ -192,8 +192,7 @@ def _state(session: Session, stop: int) -> Data:
 
 
 def _mapping(name: str, given: Any) -> Mapping[Any, Any]:
-    if not isinstance(given, Mapping | None):
-        raise UsageError(f"{name}= takes a mapping", found=describe(given))
+    extend.must_be(Mapping | None, given, f"{name}= takes a mapping")
     return cast("Mapping[Any, Any]", given or {})
 
 
