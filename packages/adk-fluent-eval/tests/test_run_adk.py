@@ -581,9 +581,15 @@ def test_what_agents_inside_tools_do_is_observed() -> None:
     assert [use.name for use in made.turns[0].all_tool_uses] == ["inner", "look_up"]
     assert made.turns[0].model_calls == 4
     with pytest.raises(
-        EvalError, match=r"(?s)unknown tool 'look_up'.*in the case's session: inner"
+        EvalError, match=r"(?s)'look_up', which an agent inside a tool.* session: inner"
     ):
         run(FluentCase("go", expected_trajectory=["look_up"]), outer)
+    both = LlmAgent(name="both", sub_agents=[inner], tools=[AgentTool(inner)])
+    both.model = ScriptedModel(
+        default=lambda asked: Call("transfer_to_agent", {"agent_name": "inner"})
+    )
+    made = run(FluentCase("order", expected_trajectory=["transfer_to_agent", "look_up"]), both)
+    assert made.passed, made.reasons
 
 
 def test_a_question_that_nobody_answers_is_an_error() -> None:

@@ -12,10 +12,11 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
 
-from adk_fluent.cost._errors import PriceError, must_be
+from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._prices._rates import is_plain, number
 from adk_fluent.cost._requests import Spent, quoted
+from adk_fluent.extend import must_be
 from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
 
 #: The key of an event's ``custom_metadata`` under which the costs of its model call stand.

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.cost._errors import must_be, must_be_number
 from adk_fluent.cost._report import cost_of, records_on
 from adk_fluent.errors import UsageError, nearest_name
-from adk_fluent.extend import describe
+from adk_fluent.extend import describe, must_be, must_be_number
 from adk_fluent.protocol import RunResult
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from math import ceil, floor, inf, isclose, log, nan, sqrt
 from random import Random
 from typing import Any, Final
 
-from adk_fluent.cost._errors import must_be, must_be_number
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
 from adk_fluent.cost._estimate._measured import Measured
 from adk_fluent.cost._estimate._walk import Position, Range, Walk
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._report import CostReport, in_table
+from adk_fluent.extend import must_be, must_be_number
 from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, Node, RouteNode
 from adk_fluent.protocol import Unknown, Usage
 

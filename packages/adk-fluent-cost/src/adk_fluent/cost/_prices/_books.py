@@ -12,12 +12,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from adk_fluent.cost._errors import PriceError, must_be
+from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
 from adk_fluent.cost._prices._table import CHECKED, ROWS
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import describe, must_be
 from adk_fluent.protocol import Money, PriceBook, Unknown, Usage
 
 #: What a call costs, in so far as that is known.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from datetime import UTC, datetime
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -127,15 +127,16 @@ class SuiteRun:
             return outcome
 
         async with aclosing(self._settings.targets):
-            tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
-            try:
-                for done in asyncio.as_completed(tasks):
-                    if (outcome := await done) is not None:
-                        yield outcome
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+            with nullcontext() if self._journal is None else self._journal.held():
+                tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
+                try:
+                    for done in asyncio.as_completed(tasks):
+                        if (outcome := await done) is not None:
+                            yield outcome
+                finally:
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.gather(*tasks, return_exceptions=True)
         if self._journal is not None and self._journal.problem:
             self.notes.append(self._journal.problem)
         if len(self._told) < len(self._units):
@@ -275,6 +276,12 @@ def _check_tools(case: FluentCase, target: Target) -> None:
     mocks = case.mock_tool_outputs or {}
     expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
     if not target.open:
+        inside = target.tools - target.own_tools - BUILT_IN
+        for name in (each for each in expected if each in inside):
+            what = f"it expects a call of tool {name!r}, which an agent inside a tool makes"
+            found = f"tools in the case's session: {', '.join(sorted(target.own_tools))}"
+            help = "expect the call of the agent's tool: a trajectory has no others"
+            raise case.error(what, found=found, help=help)
         for what, names, known, kind in (
             ("expects a call of", expected, target.own_tools, "tools in the case's session"),
             ("mocks", mocks, target.tools, "tools"),
