@@ -160,8 +160,9 @@ class CostAttributionMiddleware(requests.OfRequests):
             at = int(self._clock.now() * 1000) / 1000
             cost = Unknown("models of remote agents are not seen")
             record = CostRecord(call.agent, _REMOTE, _REMOTE, cost=cost, at=at)
-            noted = reply.events[-1].custom_metadata or {}
-            reply.events[-1].custom_metadata = {KEY: text_of([record]), **noted}
+            last = reply.events[-1]
+            noted: dict[str, Any] = last.custom_metadata or {}
+            last.custom_metadata = {KEY: text_of([record]), **noted}
             _tell(self._told, record)
         return reply
 
