@@ -262,6 +262,9 @@ def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> None:
         for turn in case.turns:
             to_content(turn.input)
         target = settings.targets.of(case)
+        names = [each.name for each in (*target.app.plugins, *settings.plugins)]
+        for name in names:
+            require(names.count(name) == 1, f"two plugins are called {name!r}", help="rename one")
         _check_tools(case, target)
         _check_steps(case, target)
         _check_answers(case, target, settings)
