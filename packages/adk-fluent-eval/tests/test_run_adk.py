@@ -415,6 +415,7 @@ def test_a_limit_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, {"parallelism": 0}, "must be a whole number >= 1"),
         ({}, {"prices": 3}, "prices= must be rows by model"),
         ({}, {"plugins": [3]}, "plugins= takes plugins"),
+        ({}, {"plugins": [BasePlugin("p"), BasePlugin("p")]}, "two plugins are called 'p'"),
     ],
 )
 def test_a_suite_is_checked_before_any_model_call(suite: Any, options: Any, what: str) -> None:

@@ -13,7 +13,7 @@ from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._report import KEY, CostRecord, CostReport, text_of
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import MiddlewareDesc, Money, Unknown
+from adk_fluent.protocol import MiddlewareDesc, Money, Unknown, note_on_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         NextRemote,
         RemoteCall,
         RemoteReply,
+        RunCall,
     )
 
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
@@ -96,6 +97,14 @@ class CostAttributionMiddleware(requests.OfRequests):
         made = super().new()
         made._pending = []  # noqa: SLF001  # its own
         return made
+
+    def begin_run(self, call: RunCall, /) -> None:
+        """Note whose run it is; what is spent after its last answer is kept on its result."""
+        super().begin_run(call)
+        note_on_result(call.session_id, self._rest)
+
+    def _rest(self) -> dict[str, str]:
+        return {KEY: text_of(self._pending)} if self._pending else {}
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
@@ -216,16 +225,16 @@ cost_attribution = CostAttributionMiddleware
 
 
 class CostOption:
-    """Collects what the model calls of a command cost, and prints it at its end."""
+    """Collects what the model calls of a command cost, and prints it at its end.
+
+    Attributes:
+        middlewares: What stands around each run.
+    """
 
     def __init__(self) -> None:
         self._report = CostReport()
-        self._costs = CostAttributionMiddleware(on_record=self._report.add)
-
-    @property
-    def middlewares(self) -> Sequence[CostAttributionMiddleware]:
-        """What stands around each run."""
-        return (self._costs,)
+        costs = CostAttributionMiddleware(on_record=self._report.add)
+        self.middlewares: Sequence[CostAttributionMiddleware] = (costs,)
 
     def report(self, *, as_json: bool) -> str:
         """Return what was spent, as a line of JSON or as Markdown."""

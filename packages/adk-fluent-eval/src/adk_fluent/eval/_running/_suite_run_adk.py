@@ -279,6 +279,9 @@ def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> list[tup
             except UsageError as error:
                 raise case.error(error.what, found=error.found, help=error.help) from error
         target = settings.targets.of(case)
+        names = [each.name for each in (*target.app.plugins, *settings.plugins)]
+        for name in names:
+            require(names.count(name) == 1, f"two plugins are called {name!r}", help="rename one")
         _check_tools(case, target)
         names = (case.mock_tool_outputs or {}) if target.open else ()
         unknown += [(case.name, name) for name in names if name not in target.tools]
