@@ -225,8 +225,14 @@ class MockBackend(BackendBase[MockApp]):
             ]
         values = self._sessions[name, user_id, session_id].state
         final = {key: value for key, value in values.items() if value is not None}
-        where = {"session_id": session_id, "user_id": user_id, "app_name": name}
-        return RunResult(made, state=final, discarded=discarded, **where)
+        return RunResult(
+            made,
+            state=final,
+            session_id=session_id,
+            user_id=user_id,
+            app_name=name,
+            discarded=discarded,
+        )
 
     async def _events(
         self,
