@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -320,6 +321,19 @@ async def test_tools_may_run_all_or_by_name() -> None:
         backend = ReplayerBackend(recording, tools=tools)  # pyright: ignore[reportArgumentType]
         assert (await clerk().run("Refund A1", backend=backend)).text == "A1 is refunded."
         assert len(RAN) == runs
+
+
+async def test_that_a_block_replays_nothing_in_other_threads_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recording = await recorded(Agent("a", ScriptedModel(default="hello")), "hi")
+    with ReplayerBackend(recording), ThreadPoolExecutor(1) as pool:
+        pool.submit(Agent("a", ScriptedModel(default="live")).ask, "hi").result()
+    assert "no run was replayed in this block" in caplog.text
+    caplog.clear()
+    with ReplayerBackend(recording):
+        assert (await Agent("a", ScriptedModel(default="live")).run("hi")).text == "hello"
+    assert caplog.text == ""
 
 
 async def test_what_was_not_asked_for_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -47,7 +47,7 @@ from adk_fluent.eval import (
 )
 from adk_fluent.eval._running import _suite_run_adk
 from adk_fluent.protocol import Middleware, Money
-from adk_fluent.testing import Call, ScriptedModel
+from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -479,6 +479,36 @@ def test_every_kind_of_pipeline_runs(kind: str) -> None:
     assert made.passed, made.reasons
     assert made.tool_uses[0].response == {"status": "here"}
     assert made.tokens.total > 0
+
+
+@pytest.mark.skipif(Workflow is None, reason="google-adk 1.x has no graphs")
+def test_what_a_graph_ends_with_is_its_answer() -> None:
+    def end(node_input: str) -> dict[str, str]:
+        return {"order": node_input}
+
+    edges = [("START", native(), end)]
+    case = FluentCase("order", expected_response_contains='{"order": "it is ')
+    made = run(case, cast("Any", Workflow)(name="flow", edges=edges))
+    assert made.passed, made.reasons
+
+
+def test_an_answer_of_adk_s_own_agent_that_is_cut_off_does_not_pass() -> None:
+    model = ScriptedModel(default=reply("it is on", finish_reason="MAX_TOKENS"))
+    made = run(
+        FluentCase("order", expected_response_contains="on"), LlmAgent(name="d", model=model)
+    )
+    assert (made.status, made.turns[0].status) == (Status.ERROR, "truncated")
+
+
+def test_a_mock_of_no_tool_is_noted_where_tools_are_known_only_in_the_run() -> None:
+    class Tools(BaseToolset):
+        async def get_tools(self, readonly_context: Any = None) -> list[Any]:
+            return [FunctionTool(look_up)]
+
+    pipeline = LlmAgent(name="d", model=ScriptedModel(default=answer), tools=[Tools()])
+    case = FluentCase("order", mock_tool_outputs={"lookup": 1}, max_tool_calls=1, id="c")
+    report = FluentEvalSuite("s", pipeline, [case]).run_sync()
+    assert report.notes == ["the mock of tool 'lookup' of case 'c' has answered no call"]
 
 
 def test_a_factory_that_raises_late_is_at_fault_and_not_the_standard_library() -> None:

@@ -17,18 +17,21 @@ _OTHERS: Final = frozenset({"click", "google"})  # the command line or ADK calls
 _ENGINE: Final = "adk_fluent.flow"  # what it calls belongs to a step, not to whoever runs it
 
 
-def caller() -> tuple[str, int] | None:
+def caller(skip: int = 0) -> tuple[str, int] | None:
     """Return the file and line of the user's code that called into adk_fluent.
+
+    Args:
+        skip: Number of innermost frames known to be adk_fluent's, which are not looked at; the
+            function that calls this one is the first.
 
     Returns:
         None where no user's code called: ADK, the command line, or a step of a running pipeline.
     """
     # inspect.currentframe is the same, and its import is expensive
-    frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    frame = sys._getframe(skip + 1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         # by module, not by file: other wheels add subpackages that lie elsewhere
-        module = frame.f_globals.get("__name__")
-        is_users = _is_users(module if isinstance(module, str) else "")
+        is_users = _is_users(str(frame.f_globals.get("__name__")))
         if is_users is not None:
             return (frame.f_code.co_filename, frame.f_lineno) if is_users else None
         frame = frame.f_back

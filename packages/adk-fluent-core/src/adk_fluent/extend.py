@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._hooks._calls import request_model
     from adk_fluent.backends.adk._hooks._remotes import ask_remote
     from adk_fluent.backends.adk._session._events import to_agent_event
-    from adk_fluent.backends.adk._session._facts import give_output
+    from adk_fluent.backends.adk._session._facts import give_output, report_end
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.backends.adk._waiting._copying import copy_events, initial_state, write_state
     from adk_fluent.backends.adk._waiting._in_place import (
@@ -89,7 +89,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._hooks._calls": "request_model",
             "backends.adk._hooks._remotes": "ask_remote",
             "backends.adk._session._events": "to_agent_event",
-            "backends.adk._session._facts": "give_output",
+            "backends.adk._session._facts": "give_output report_end",
             "backends.adk._session._stamps": "is_journal_key",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
             "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
@@ -161,6 +161,7 @@ __all__ = [
     "refuse_in_place",
     "register_middleware",
     "registered_middlewares",
+    "report_end",
     "request_model",
     "require_layer",
     "resolve_name",

@@ -10,6 +10,7 @@ import pytest
 from ir_strategies import Tool, double
 
 from adk_fluent import ir
+from adk_fluent.extend import caller
 from adk_fluent.ir._path import name_of_object
 
 
@@ -118,6 +119,15 @@ def test_the_caller_is_the_nearest_line_outside_the_package() -> None:
     assert here is not None
     assert here.file == __file__
     assert str(here) == f"{__file__}:{here.line}"
+
+
+def test_known_frames_are_not_looked_at() -> None:
+    def here() -> tuple[str, int] | None:
+        return caller(skip=1)
+
+    line = caller()
+    assert line is not None
+    assert here() == (__file__, line[1] + 2)
 
 
 def _called_from(module: str, depth: int = 3) -> ir.Location | None:

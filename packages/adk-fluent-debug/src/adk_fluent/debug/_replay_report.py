@@ -96,8 +96,8 @@ async def replay_async(
     recording = backend.recording
     check_usable(recording, "replayed", compared=True)
     node: Any = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
-    what, help = "replay takes a pipeline and a recording of it", "replay(pipeline, 'run.json')"
-    must_be(Node, node, what, help)
+    help = "replay(pipeline, 'run.json'); Pipeline(agent) makes one of an agent of ADK"
+    must_be(Node, node, "replay takes a pipeline and a recording of it", help)
     own = (node.execution if isinstance(node, AppNode) else None) or ExecutionConfig()
     compiled: dict[bool, Any] = {}
     report = ReplayReport(backend)

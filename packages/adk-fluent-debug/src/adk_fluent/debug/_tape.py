@@ -67,6 +67,7 @@ class Tapes:
         self.on_mismatch: OnMismatch = on_mismatch
         self.patience: float = patience
         self.missed: int = 0
+        self.begun: int = 0
         self.cancels: bool = False
         self._tools = dict(modes)
         self._service = session_service
@@ -102,6 +103,7 @@ class Tapes:
     def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
         """The recorded run that a run which begins now replays, and a fresh tape of it."""
         number = self.next_run(message, resumed=resumed)
+        self.begun += 1
         self._taken.add(number)
         if len(self._taken) == len(self.recording.runs):
             self._taken.clear()

@@ -172,6 +172,8 @@ class TrafficAssumptions:
             records += cost_of(events.values()).records
             attributed |= any(KEY in each.custom_metadata for each in events.values())
         for each in records:
+            if not each.usage.total:  # of a remote agent
+                continue
             calls[each.agent] += 1
             prompts[each.agent] += each.usage.prompt + each.usage.tool
             answers[each.agent] += each.usage.output + each.usage.thoughts

@@ -356,7 +356,8 @@ def estimate_cost(
     """
     is_builder = hasattr(pipeline.__class__, "to_ir")  # a class of builders is none
     root = pipeline.to_ir() if is_builder else pipeline
-    must_be(Node, root, "estimate_cost takes a pipeline")
+    help = "a builder or IR; Pipeline(agent) makes one of an agent of ADK"
+    must_be(Node, root, "estimate_cost takes a pipeline", help)
     traffic = TrafficAssumptions() if assumptions is None else assumptions
     must_be(TrafficAssumptions, traffic, "estimate_cost takes TrafficAssumptions")
     must_be(str, default_model, "estimate_cost(default_model=...) takes a name")

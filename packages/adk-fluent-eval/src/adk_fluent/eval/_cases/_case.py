@@ -5,10 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import compress
-from operator import attrgetter, is_not
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval import _arguments as check
@@ -42,11 +39,10 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("max_tokens", check.is_count, "a whole number >= 0"),
     ("max_tool_calls", check.is_count, "a whole number >= 0"),
 )
-_ruled: Final = attrgetter(*(name for name, *_ in _RULES))
-_is_given: Final = partial(is_not, None)
 #: What a case expects of its last turn, unless the turn does.
 _OWN: Final = ("expected_trajectory", "reference_response", "expected_status")
-_TEMPORARY: Final = "temp:"  # ADK drops such keys at the end of each invocation
+#: A key, or one of a step, that ADK drops at the end of each invocation.
+_TEMPORARY: Final = re.compile(r"(?:[^.]*\.)?temp:")
 
 
 @dataclass(slots=True)
@@ -123,7 +119,7 @@ class FluentCase:
 
     def __post_init__(self) -> None:
         if self.location is None:
-            self.location = caller()
+            self.location = caller(skip=2)  # this method and __init__
         try:
             _validate(self)
         except EvalError as error:
@@ -153,21 +149,20 @@ class FluentCase:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The conversation, the last turn with the case's own expectations."""
-        given = self.input
-        items = cast("Sequence[Any]", given if isinstance(given, list | tuple) else [given])
-        *earlier, last = [each if isinstance(each, Turn) else Turn(each) for each in items]
-        calls, reference = last.expected_trajectory, last.reference_response
-        status = last.expected_status
-        own = Turn(
-            last.input,
-            self.expected_trajectory if calls is None else calls,
-            self.reference_response if reference is None else reference,
-            (*last.contains, *_turn.contains_of(self.expected_response_contains)) or None,
-            last.state_assertions,
-            last.rubrics,
-            self.expected_status if status is None else status,
-        )
-        return (*earlier, own)
+        given: Any = self.input
+        items = cast("Sequence[Any]", given if isinstance(given, list | tuple) else (given,))
+        last = items[-1]
+        calls, reference = self.expected_trajectory, self.reference_response
+        contains, status = self.expected_response_contains, self.expected_status
+        if isinstance(last, Turn):
+            own = replace(last)
+            own.expected_response_contains = (*last.contains, *_turn.contains_of(contains)) or None
+            for name in _OWN:
+                if getattr(last, name) is None:
+                    setattr(own, name, getattr(self, name))
+        else:
+            own = Turn(last, calls, reference, contains, expected_status=status)
+        return (*map(Turn.of, items[:-1]), own)
 
     @property
     def name(self) -> str:
@@ -217,11 +212,12 @@ def initial_state(case: FluentCase) -> dict[str, Any]:
     """Return a fresh copy of the state a case starts with, as it is stored."""
     made: dict[str, Any] = {}
     for ref, value in (case.initial_state or {}).items():
-        encode = None if isinstance(ref, str) else getattr(ref, "encode", None)
+        key = _turn.key_of(ref)
+        encode = copy.deepcopy if key is ref else getattr(ref, "encode", copy.deepcopy)
         try:
-            made[_turn.key_of(ref)] = copy.deepcopy(value) if encode is None else encode(value)
+            made[key] = encode(value)
         except Exception as error:
-            what = f"initial_state= has an invalid value for {_turn.key_of(ref)!r}"
+            what = f"initial_state= has an invalid value for {key!r}"
             raise case.error(what, found=error_line(error)) from error
     return made
 
@@ -237,13 +233,11 @@ def simulation_of(case: FluentCase, simulation: UserSimulation | None) -> UserSi
 
 
 def _validate(case: FluentCase) -> None:
-    """Check every field of a case that is given, which are few: suites have thousands of cases."""
-    check.require_type(case.metadata, Mapping, "metadata= must be a mapping")
-    values = _ruled(case)
-    for (name, holds, what), value in compress(
-        zip(_RULES, values, strict=True), map(_is_given, values)
-    ):
-        if not holds(value):
+    """Check every field of a case that is given."""
+    if case.metadata != {}:
+        check.require_type(case.metadata, Mapping, "metadata= must be a mapping")
+    for name, holds, what in _RULES:
+        if (value := getattr(case, name)) is not None and not holds(value):
             raise EvalError(f"{name}= must be {what}", found=describe(value))
     tools: Any = case.mock_tool_outputs or ()
     for tool in tools:
@@ -304,10 +298,10 @@ def _check_expectations(of: FluentCase | Turn) -> None:
 
 def _check_not_temporary(name: str, keys: StateMap | None) -> None:
     for key in map(_turn.key_of, keys or ()):
-        if key.startswith(_TEMPORARY) or key.partition(".")[2].startswith(_TEMPORARY):
+        if _TEMPORARY.match(key):
             what = f"{name}= has the key {key!r}, which no session keeps"
-            found = f"ADK drops keys with {_TEMPORARY!r} at the end of an invocation"
-            raise EvalError(what, found=found, help=f"use a key without {_TEMPORARY!r}")
+            found = "ADK drops keys with 'temp:' at the end of an invocation"
+            raise EvalError(what, found=found, help="use a key without 'temp:'")
 
 
 def _check_texts(name: str, value: Any) -> None:

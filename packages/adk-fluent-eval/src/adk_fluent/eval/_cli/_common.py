@@ -20,7 +20,6 @@ from adk_fluent.cli import (
     OK,
     Target,
     attribute_of,
-    load,
     module_of,
     note,
 )
@@ -57,7 +56,7 @@ def load_suite(text: str, pipeline: str | None = None) -> FluentEvalSuite:
     """
     if read := _READERS.get(Path(text).suffix.lower()):
         with redirect_stdout(sys.stderr):
-            given = None if pipeline is None else load(pipeline)
+            given = None if pipeline is None else _attribute(Target.parse(pipeline))
         return read(text, given)
     if pipeline is not None:
         raise click.UsageError("--pipeline is for files of cases; the suite of a module has one.")
@@ -86,6 +85,11 @@ def load_suite(text: str, pipeline: str | None = None) -> FluentEvalSuite:
         what = f"{text} is not a FluentEvalSuite"
         raise target.error(what, f"suites in the module: {names}", found=describe(value))
     return value
+
+
+def _attribute(target: Target) -> Any:
+    """What a target names, as it is: a suite takes graphs and Apps of ADK, too."""
+    return attribute_of(target, module_of(target))
 
 
 STDOUT: Final = "-"

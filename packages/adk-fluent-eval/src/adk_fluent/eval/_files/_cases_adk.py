@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.evaluation.conversation_scenarios import ConversationScenario
-from google.adk.evaluation.eval_case import EvalCase, IntermediateData, SessionInput
+from google.adk.evaluation.eval_case import EvalCase, IntermediateData
 from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
 from google.adk.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
 from google.genai.types import Content
@@ -37,15 +37,15 @@ def to_eval_case(
     for ref, value in (case.state_assertions or {}).items():
         if not callable(value) and "." not in (key := key_of(ref)):
             final[key] = plain(value)
-    fields: dict[str, Any] = {}
+    session: Any = {"app_name": app_name, "user_id": user_id, "state": initial_state(case)}
+    fields: dict[str, Any] = {"eval_id": case.name, "session_input": session}
     if (user := simulation_of(case, simulation)) is None:
         fields["conversation"] = [_invocation(turn, n) for n, turn in enumerate(case.turns, 1)]
     else:
         fields["conversation_scenario"] = scenario_of(case, user)
     if case.rubrics:
         fields["rubrics"] = rubrics_of(case.rubrics)
-    session = {"app_name": app_name, "user_id": user_id, "state": initial_state(case)}
-    made = EvalCase(eval_id=case.name, **fields, session_input=cast("SessionInput", session))
+    made = EvalCase(**fields)
     if final:
         made.final_session_state = final
     return made
@@ -53,7 +53,9 @@ def to_eval_case(
 
 def _invocation(turn: Turn, number: int) -> dict[str, Any]:
     """An Invocation, as pydantic makes it much faster inside another object than alone."""
-    fields: dict[str, Any] = {}
+    said = turn.input
+    content = _content("user", said) if isinstance(said, str) else to_content(said)
+    fields: dict[str, Any] = {"invocation_id": f"turn-{number}", "user_content": content}
     if turn.expected_trajectory is not None:
         uses = [_function_call(each) for each in turn.expected_trajectory]
         fields["intermediate_data"] = IntermediateData(tool_uses=uses)
@@ -61,9 +63,7 @@ def _invocation(turn: Turn, number: int) -> dict[str, Any]:
         fields["final_response"] = _content("model", reference)
     if turn.rubrics:
         fields["rubrics"] = rubrics_of(turn.rubrics)
-    said = turn.input
-    fields["user_content"] = _content("user", said) if isinstance(said, str) else to_content(said)
-    return fields | {"invocation_id": f"turn-{number}"}
+    return fields
 
 
 def _content(role: str, text: str) -> dict[str, Any]:
