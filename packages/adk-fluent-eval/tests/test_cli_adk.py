@@ -17,7 +17,7 @@ import pytest
 
 from adk_fluent.cli import main
 from adk_fluent.eval import FluentEvalReport
-from adk_fluent.eval._cli._common import Output
+from adk_fluent.eval._cli import Output
 
 pytestmark = pytest.mark.adk
 
@@ -91,7 +91,7 @@ def test_a_terminal_shows_a_bar(
     def is_terminal(_: Any) -> bool:
         return True
 
-    monkeypatch.setattr("adk_fluent.eval._cli._commands.is_interactive", is_terminal)
+    monkeypatch.setattr("adk_fluent.eval._cli.is_interactive", is_terminal)
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes it for a terminal
     Path("desk.py").write_text(f"{DESK}\nsuite.name = 'desk [/b]'", "utf-8")
     assert call("run", "desk.py:suite") == 1

@@ -10,7 +10,7 @@ _NAMES = ("FluentCase", "FluentEvalReport", "FluentEvalSuite", "FluentJudge")
 LAYER = Layer(
     "eval",
     {
-        "commands": Entry(f"{_HERE}._cli._commands:evaluate", "eval", "Run and compare suites."),
+        "commands": Entry(f"{_HERE}._cli:evaluate", "eval", "Run and compare suites."),
         "names": tuple(Entry(f"{_HERE}:{name}", name) for name in _NAMES),
     },
 )

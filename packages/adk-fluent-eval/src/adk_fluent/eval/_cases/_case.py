@@ -162,7 +162,7 @@ class FluentCase:
                     setattr(own, name, getattr(self, name))
         else:
             own = Turn(last, calls, reference, contains, expected_status=status)
-        return (*map(Turn.of, items[:-1]), own)
+        return (*[each if isinstance(each, Turn) else Turn(each) for each in items[:-1]], own)
 
     @property
     def name(self) -> str:

@@ -88,11 +88,6 @@ class Turn:
     rubrics: Sequence[str] = ()
     expected_status: RunStatus | None = None
 
-    @classmethod
-    def of(cls, value: Message | Turn) -> Turn:
-        """Return a turn from what the user says, or the turn itself."""
-        return value if isinstance(value, Turn) else cls(value)
-
     @property
     def trajectory(self) -> tuple[ToolCall, ...] | None:
         """The expected calls; None if they are not checked."""

@@ -79,10 +79,7 @@ def _marker(value: Any, *known: str) -> str | None:
 
 def suite_data(suite: Suite) -> dict[str, Any]:
     """Return the fields of a suite that differ from their defaults, without its cases."""
-    writers: dict[str, Callable[[Any], Any]] = {
-        "gate": _record_data,
-        "simulation": _simulation,
-    }
+    writers: dict[str, Callable[[Any], Any]] = {"gate": _record_data, "simulation": _simulation}
     changed = {**_changed(suite), "name": suite.name}  # without one, it is called as its file
     if not isinstance(suite.judge_model, str):
         changed.pop("judge_model", None)

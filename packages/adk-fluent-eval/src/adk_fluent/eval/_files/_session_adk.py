@@ -10,7 +10,7 @@ from google.genai.types import Content
 from adk_fluent.eval._arguments import require_type
 from adk_fluent.eval._cases._turn import ToolCall, Turn
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.extend import is_journal_key, to_agent_event
+from adk_fluent.extend import initial_state, is_journal_key, to_agent_event
 from adk_fluent.protocol import RunResult
 
 if TYPE_CHECKING:
@@ -34,13 +34,10 @@ def captured(session: Session) -> dict[str, Any]:
     require_type(session, Session, "from_session() takes a Session of ADK")
     turns: list[Turn] = []
     runs: list[list[AgentEvent]] = []
-    deltas = [event.actions.state_delta or {} for event in session.events]
-    written = {key for delta in deltas for key in delta}
-    # what an event wrote over, a session does not have any more
-    state = {key: value for key, value in session.state.items() if key not in written}
-    for event, delta in zip(session.events, deltas, strict=True):
+    state = initial_state(session)
+    for event in session.events:
         if not turns:
-            state |= delta
+            state |= event.actions.state_delta or {}
         if (said := _said(event)) is not None:
             turns.append(Turn(text_or_content(said), []))
             runs.append([])
@@ -57,8 +54,8 @@ def captured(session: Session) -> dict[str, Any]:
     made: dict[str, Any] = {"input": turns if len(turns) > 1 else turns[0]}
     if answers := _answers(session.events):
         made["answers"] = answers
-    keys = (key for key in state if not key.startswith(_TEMPORARY) and not is_journal_key(key))
-    state = {key: state[key] for key in keys}
+    kept = (key for key in state if not key.startswith(_TEMPORARY) and not is_journal_key(key))
+    state = {key: state[key] for key in kept}
     return made | ({"initial_state": state} if state else {})
 
 

@@ -6,9 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.eval._errors import EvalError, EvalFailedError
+from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._report._figures import ReportFigures
+from adk_fluent.eval._report._json import read_report, report_chunks
 from adk_fluent.eval._text import bounded, interval, one_line, percent, plural
 
 if TYPE_CHECKING:
@@ -65,8 +67,6 @@ class FluentEvalReport(ReportFigures):
 
     def to_json(self) -> str:
         """Return the whole report as JSON."""
-        from adk_fluent.eval._report._json import report_chunks  # noqa: PLC0415  # rarely needed
-
         return "".join(report_chunks(self))
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -75,9 +75,6 @@ class FluentEvalReport(ReportFigures):
         Raises:
             EvalFileError: The file cannot be written.
         """
-        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # rarely needed
-        from adk_fluent.eval._report._json import report_chunks  # noqa: PLC0415  # rarely needed
-
         Source.write(path, report_chunks(self))
 
     @classmethod
@@ -87,8 +84,6 @@ class FluentEvalReport(ReportFigures):
         Raises:
             EvalFileError: The file is missing, broken, or of a newer version.
         """
-        from adk_fluent.eval._report._json import read_report  # noqa: PLC0415  # rarely needed
-
         return read_report(cls, path)
 
     def save_adk_results(self, agents_dir: str | PathLike[str], app_name: str) -> list[Path]:
@@ -163,7 +158,6 @@ class FluentEvalReport(ReportFigures):
             EvalFileError: The file cannot be written, or holds something else.
             EvalError: The baseline is not a report.
         """
-        from adk_fluent.eval._files._source import Source  # noqa: PLC0415  # rarely needed
         from adk_fluent.eval._report._html import html_page  # noqa: PLC0415  # rarely needed
 
         Source.write_page(path, html_page(self, baseline))

@@ -117,7 +117,9 @@ class CaseRun:
         sessions = shared or InMemorySessionService()
         state = initial_state(self._case)
         if settings.model is not None or settings.cache is not None:
-            _make_call_sites(target.app.root_agent)
+            for agent in agent_tree(target.app.root_agent):
+                if isinstance(agent, LlmAgent):
+                    call_site(agent)
         named = None if settings.model is None else settings.model.model
         own = target.prices if settings.options.get("prices") is None else None
         prices = own or settings.prices
@@ -213,12 +215,6 @@ def new_outcome(
     made.input, made.tags = text_of(case.turns[0].input), list(case.tags)
     made.metadata = plain(dict(case.metadata))
     return made
-
-
-def _make_call_sites(root: Any) -> None:
-    for agent in agent_tree(root):
-        if isinstance(agent, LlmAgent):
-            call_site(agent)
 
 
 def _is_vertex(service: object) -> bool:

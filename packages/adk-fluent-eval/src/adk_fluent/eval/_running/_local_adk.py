@@ -6,7 +6,7 @@ import asyncio
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from google.adk.evaluation import eval_metrics
 from google.adk.evaluation.eval_metrics import EvalMetric
@@ -41,10 +41,7 @@ if TYPE_CHECKING:
 
 with chosen():
     from google.adk.evaluation.local_eval_service import LocalEvalService
-    from google.adk.evaluation.metric_evaluator_registry import (
-        DEFAULT_METRIC_EVALUATOR_REGISTRY,
-        MetricEvaluatorRegistry,
-    )
+    from google.adk.evaluation.metric_evaluator_registry import DEFAULT_METRIC_EVALUATOR_REGISTRY
 
 #: That of google-adk 1.x compares arguments, or nothing.
 _IGNORES_ARGS: Final = "ignore_args" in eval_metrics.ToolTrajectoryCriterion.model_fields
@@ -71,7 +68,7 @@ class LocalCaseService(LightEvalService):
             self._service = LocalEvalService(
                 root_agent=self.app.root_agent,  # pyright: ignore[reportArgumentType]  # a Workflow runs, too
                 eval_sets_manager=self._sets,
-                metric_evaluator_registry=_Registry(self),
+                metric_evaluator_registry=cast("Any", self),  # of which only evaluators are asked
                 session_id_supplier=lambda: self.session_id,
                 user_simulator_provider=_User(self.user, self.recorder, self._begun),
                 **({"app": self.app} if self.adk_runs else {}),
@@ -116,12 +113,12 @@ class LocalCaseService(LightEvalService):
             found.append(self._told.get(name) or _score_of(planned, made.get(name), by_turn))
         return found
 
-    def evaluator(self, metric: EvalMetric) -> Evaluator:
+    def get_evaluator(self, eval_metric: EvalMetric) -> Evaluator:
         """Return the evaluator of a metric: ADK's where it computes the same, or ours."""
-        name = metric.metric_name
+        name = eval_metric.metric_name
         if self._native[name] is not None:
             with chosen():
-                return DEFAULT_METRIC_EVALUATOR_REGISTRY.get_evaluator(metric)
+                return DEFAULT_METRIC_EVALUATOR_REGISTRY.get_evaluator(eval_metric)
         return _Own(self._planned[name], self.compute, self._told)
 
     @asynccontextmanager
@@ -193,21 +190,8 @@ class _Own(Evaluator):
             for each, value in zip(actual_invocations, turns, strict=True)
         ]
         return EvaluationResult(
-            overall_score=score.score,
-            overall_eval_status=status,
-            per_invocation_results=results,
+            overall_score=score.score, overall_eval_status=status, per_invocation_results=results
         )
-
-
-class _Registry(MetricEvaluatorRegistry):
-    """Gives ADK's service the evaluators of one run."""
-
-    def __init__(self, service: LocalCaseService) -> None:
-        super().__init__()
-        self._of = service
-
-    def get_evaluator(self, eval_metric: EvalMetric) -> Evaluator:
-        return self._of.evaluator(eval_metric)
 
 
 class _User(UserSimulator, UserSimulatorProvider):

@@ -143,18 +143,12 @@ def answers_of(mock: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", mock) if isinstance(mock, list | tuple) else [mock]
 
 
-def required_arguments(function: Any) -> list[str]:
-    """Return the call's arguments that a mock function cannot do without."""
-    asked = (each for each in _parameters(function) if each.kind in _BY_NAME)
-    needed = (each.name for each in asked if each.default is each.empty)
-    return [name for name in needed if name not in _CONTEXT and name != _ARGS]
-
-
 def check_arguments(case: FluentCase, tool: str, known: Sequence[str]) -> None:
     """Check that a mock function asks for arguments that its tool has."""
     for answer in answers_of((case.mock_tool_outputs or {})[tool]):
-        for name in required_arguments(answer) if callable(answer) else ():
-            if name not in known:
+        for each in _parameters(answer) if callable(answer) else ():
+            name, needed = each.name, each.kind in _BY_NAME and each.default is each.empty
+            if needed and name not in (*known, *_CONTEXT, _ARGS):
                 what = f"the mock of tool {tool!r} takes {name!r}, which the tool does not"
                 found = f"the tool takes {', '.join(known) or 'no arguments'}"
                 help = did_you_mean(name, known, "or take args=, a dict of all")

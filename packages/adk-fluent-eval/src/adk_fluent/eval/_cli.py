@@ -1,23 +1,27 @@
-"""The commands of ``adk-fluent eval``: run, compare, merge and list."""
+"""The command ``adk-fluent eval``: run, compare, merge and list."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
+import signal
 import sys
+import threading
 from collections import Counter
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 import click
 
 from adk_fluent import cli
 from adk_fluent.cli import is_interactive
+from adk_fluent.errors import AdkFluentError
 from adk_fluent.eval._cases._turn import text_of
-from adk_fluent.eval._cli import _common as common
-from adk_fluent.eval._cli._common import FORMS, Output
 from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
@@ -27,14 +31,203 @@ from adk_fluent.eval._running._kept import CacheMode, ResponseCache
 from adk_fluent.eval._running._options import Engine, Progress, RunOptions
 from adk_fluent.eval._running._plan import MetricPlan
 from adk_fluent.eval._running._suite_run_adk import SuiteRun
-from adk_fluent.eval._text import one_line, plural
+from adk_fluent.eval._suite import FluentEvalSuite
+from adk_fluent.eval._text import encodable, error_line, one_line, plural
+from adk_fluent.extend import describe
 from adk_fluent.ir import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
+
 
 #: Errors of clients of models and of what carries their calls.
 _OF_SERVICES: Final = re.compile(
     r"(gaierror|\w*(API|Auth|Client|Connect|Connection|Credentials|Server|SSL|Transport)\w*"
     r"(Error|Timeout))$"
 )
+_FROM_0: Final = click.IntRange(min=0)
+_COUNT: Final = click.IntRange(min=1)
+_FOLDER: Final = click.Path(file_okay=False)
+_SECONDS: Final = click.FloatRange(min=0, min_open=True)
+#: What reads a file of cases, by its ending.
+_READERS: Final = {
+    **dict.fromkeys((".yaml", ".yml"), FluentEvalSuite.from_yaml),
+    **dict.fromkeys((".csv", ".jsonl", ".ndjson"), FluentEvalSuite.from_table),
+    ".json": FluentEvalSuite.from_eval_set,
+}
+
+
+def _load_suite(text: str, pipeline: str | None = None) -> FluentEvalSuite:
+    """Return the suite that a target names.
+
+    Modules print to standard error while they are imported: standard output is for results.
+
+    Args:
+        text: The target, of a module or a file of cases.
+        pipeline: The target of what the cases of a file are for.
+    """
+    if read := _READERS.get(Path(text).suffix.lower()):
+        with redirect_stdout(sys.stderr):
+            given = None if pipeline is None else _attribute(cli.Target.parse(pipeline))
+        return read(text, given)
+    if pipeline is not None:
+        raise click.UsageError("--pipeline is for files of cases; the suite of a module has one.")
+    target = cli.Target.parse(text)
+    with redirect_stdout(sys.stderr):
+        module = cli.module_of(target)
+        known = [name for name, each in vars(module).items() if isinstance(each, FluentEvalSuite)]
+        names = ", ".join(known) or "none"
+        if target.attribute is not None:
+            value = cli.attribute_of(target, module)
+        elif len(known) == 1:
+            value = vars(module)[known[0]]
+        else:
+            help = f"name one: {target.source}:{(*known, 'suite')[0]}"
+            raise target.error(f"{text} names no suite", help, found=names)
+        if callable(value) and not isinstance(value, type):
+            try:
+                value = value()
+            except EvalError:
+                raise
+            except Exception as error:
+                what, found = f"{text} cannot be called", error_line(error)
+                help = "a function without arguments returns a suite"
+                raise target.error(what, help, found=found) from error
+    if not isinstance(value, FluentEvalSuite):
+        what = f"{text} is not a FluentEvalSuite"
+        raise target.error(what, f"suites in the module: {names}", found=describe(value))
+    return value
+
+
+def _attribute(target: cli.Target) -> Any:
+    """What a target names, as it is: a suite takes graphs and Apps of ADK, too."""
+    return cli.attribute_of(target, cli.module_of(target))
+
+
+_STDOUT: Final = "-"
+_OUT: Final = click.Path(dir_okay=False, allow_dash=True)
+_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+_SUMMARY_BYTES: Final = 1 << 20  # GitHub shows nothing of a longer one
+_CUT: Final = "\n\nCut here: GitHub shows no more than 1 MiB.\n"
+_TITLES: Final = {"json": "JSON", "junit": "JUnit", "markdown": "Markdown", "html": "HTML"}
+#: The documents that a report can be.
+_FORMS: Final = tuple(_TITLES)
+
+
+def _output_options(*forms: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds an option for each form."""
+
+    def add(command: Any) -> Any:
+        for form in reversed(forms):
+            help = f"Write {_TITLES[form]} there; - is stdout."
+            command = click.option(f"--{form}", type=_OUT, metavar="FILE", help=help)(command)
+        return command
+
+    return add
+
+
+class Output:
+    """The files of one command, and in a step of GitHub Actions its summary."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = options
+        self.failed = False
+
+    def write(self, form: str, make: Callable[[], str]) -> None:
+        """Write a document if its form was asked for."""
+        path: str | None = self._options.get(form)
+        if path == _STDOUT:
+            sys.stdout.write(f"{encodable(make()).rstrip()}\n")
+        elif path is not None:
+            self.save(path, make, Source.write_page if form == "html" else Source.write)
+
+    def save(
+        self, path: str, make: Callable[[], str], write: Callable[..., None] = Source.write
+    ) -> None:
+        """Write a document to a file; a failure is noted, and the others are still written."""
+        text = encodable(make())
+        with self.noting():
+            write(path, [text])
+
+    @contextmanager
+    def noting(self) -> Generator[None]:
+        """Note a file that cannot be written, and go on."""
+        try:
+            yield
+        except OSError as error:
+            self.failed = True
+            own = isinstance(error, AdkFluentError)
+            what = error if own else f"{error.filename} cannot be written: {error.strerror}"
+            cli.note(f"error: {what}", fg="red")
+
+    def summarize(self, make: Callable[[], str]) -> None:
+        """Add Markdown to the summary that GitHub shows of a step, as much as it has room for."""
+        if not (path := os.environ.get(_SUMMARY)):
+            return
+        page = f"{encodable(make())}\n".encode()
+        with self.noting(), Path(path).open("ab") as file:
+            room = _SUMMARY_BYTES - file.tell()
+            if len(page) > room:
+                end = page.rfind(b"\n", 0, max(0, room - len(_CUT)))
+                page = page[:end] + _CUT.encode() if end > 0 else b""
+            file.write(page)
+
+    def write_report(
+        self, report: FluentEvalReport, baseline: FluentEvalReport | None = None
+    ) -> None:
+        """Write the documents of a report that were asked for."""
+        for form in _FORMS:
+            self.write(form, partial(in_form, report, form, baseline))
+        self.summarize(report.to_markdown)
+
+    def say(self, lines: Iterable[str]) -> None:
+        """Print lines for the person: on standard error if standard output is a document."""
+        for line in lines:
+            click.echo(line, err=_STDOUT in self._options.values())
+
+    def say_report(self, report: FluentEvalReport, *, quiet: bool = False) -> None:
+        """Print the verdict, and the report."""
+        verdict = _styled("passed" if report.ok else "not passed", ok=report.ok)
+        lines = document("report.md.j2", report=report).splitlines()
+        self.say([f"{plain_line(report.suite)}: {verdict}, {lines[0]}"])
+        self.say([] if quiet else lines[2:])
+
+    def code(self, *, ok: bool) -> int:
+        """Return the exit code of a command whose documents are written."""
+        return cli.INFRASTRUCTURE if self.failed else cli.OK if ok else cli.FINDINGS
+
+
+def _styled(verdict: str, *, ok: bool) -> str:
+    """Return a verdict in its color."""
+    return click.style(verdict, fg="green" if ok else "red", bold=True)
+
+
+_T = TypeVar("_T")
+
+
+def _run_interruptible(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine, which SIGINT or SIGTERM cancels; a second one breaks into what blocks.
+
+    Raises:
+        KeyboardInterrupt: A signal came.
+    """
+
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)  # which asyncio knows what to do about
+
+    if threading.current_thread() is not threading.main_thread():
+        return asyncio.run(work)  # signals are of the main thread
+    # of a job in the background, shells make SIGINT ignored
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: interrupt}
+    before = {number: signal.signal(number, each) for number, each in handlers.items()}
+    try:
+        return asyncio.run(work)
+    finally:
+        for number, each in before.items():
+            signal.signal(number, each)
+
+
+# --- commands ------------------------------------------------------------------------------------
 
 
 @click.group("eval", context_settings={"show_default": True})
@@ -54,11 +247,6 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
         raise click.BadParameter(f"{value!r} is not a part; write 2/5 for the second of five.")
     return int(part), int(parts)
-
-
-_COUNT: Final = click.IntRange(min=1)
-_FOLDER: Final = click.Path(file_okay=False)
-_SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 
 @evaluate.command("run", short_help="Run a suite, and report whether it passes.")
@@ -85,9 +273,9 @@ _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 @click.option("--fail-fast", is_flag=True, help="Start nothing more after a run that did not pass.")
 @click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with this report.")
 @click.option("--update-baseline", is_flag=True, help="Write the results to --baseline instead.")
-@click.option("--max-regressions", type=common.FROM_0, help="Cases that may regress.")
+@click.option("--max-regressions", type=_FROM_0, help="Cases that may regress.")
 @click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="Such as 0.95.")
-@common.output_options(*FORMS)
+@_output_options(*_FORMS)
 @click.option("--adk-results", type=_FOLDER, metavar="AGENT", help="Write there for adk web.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
 @click.pass_context
@@ -110,9 +298,9 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         )
     if options["cache_mode"] != "auto" and options["cache"] is None:
         raise click.UsageError("--cache-mode needs --cache DIRECTORY.")
-    if options["html"] not in {None, common.STDOUT}:
+    if options["html"] not in {None, _STDOUT}:
         Source.check_page(options["html"])  # before anything is paid for
-    suite = copy(common.load_suite(target, options["pipeline"]))  # the module's own stays unchanged
+    suite = copy(_load_suite(target, options["pipeline"]))  # the module's own stays unchanged
     asked = {name: options[name] for name in ("min_pass_rate", "max_regressions")}
     changes = {name: each for name, each in asked.items() if each is not None}
     suite.gate = replace(suite.gate, **changes)
@@ -123,7 +311,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         _require_key(suite.pipeline)
     try:
         with display.bar, redirect_stdout(sys.stderr):  # tools may print
-            report = common.run_interruptible(run.report())
+            report = _run_interruptible(run.report())
     except KeyboardInterrupt:
         report = run.interrupted_report()
     _write(report, baseline, options, output)
@@ -243,8 +431,8 @@ class _ProgressDisplay:
 @evaluate.command("compare", short_help="Compare a report with a baseline, case by case.")
 @click.argument("current", type=click.Path())
 @click.argument("baseline", type=click.Path())
-@click.option("--max-regressions", type=common.FROM_0, default=0, help="Cases that may regress.")
-@common.output_options("json", "markdown", "html")
+@click.option("--max-regressions", type=_FROM_0, default=0, help="Cases that may regress.")
+@_output_options("json", "markdown", "html")
 @click.pass_context
 def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> None:
     """Compare report CURRENT with report BASELINE, case by case.
@@ -257,7 +445,7 @@ def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> 
     worse = len(comparison.regressed)
     ok = comparison.compared > 0 and worse <= options["max_regressions"] and not report.interrupted
     output = Output(options)
-    verdict = common.styled("ok" if ok else "not ok", ok=ok)
+    verdict = _styled("ok" if ok else "not ok", ok=ok)
     output.say([f"{plain_line(comparison.suite)} compared with its baseline: {verdict}"])
     if report.interrupted:
         output.say([f"{plain_line(current)} is of a run that was interrupted"])
@@ -273,7 +461,7 @@ def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> 
 
 @evaluate.command("merge", short_help="Join the reports of shards, and apply the gate to all.")
 @click.argument("reports", nargs=-1, required=True, type=click.Path())
-@common.output_options(*FORMS)
+@_output_options(*_FORMS)
 @click.pass_context
 def merge(ctx: click.Context, reports: tuple[str, ...], **options: Any) -> None:
     """Join the reports of shards, and apply the gate to all of them.
@@ -294,7 +482,7 @@ def list_cases(target: str) -> None:
 
     TARGET is as for eval run.
     """
-    suite = common.load_suite(target)
+    suite = _load_suite(target)
     click.echo(f"{one_line(suite.name, 80)}: {plural(len(suite.cases), 'case')}")
     plan = MetricPlan(suite)
     for case in suite.cases:
