@@ -77,6 +77,19 @@ class TestAsync:
         await events.aclose()
         assert echo.closed
 
+    async def test_branches_that_somebody_else_cancels_do_not_wait_for_who_reads(self) -> None:
+        """So asyncio.run ends when an error keeps a stream alive that nobody reads on."""
+        before = asyncio.all_tasks()
+        a, b, c, d = (Agent(name).mock(name) for name in "abcd")
+        events = ((a | ((b | c) >> d)) >> Agent("e").mock("e")).stream("hi", backend=mock_backend())
+        await anext(events)
+        branches = asyncio.all_tasks() - before
+        for each in branches:
+            each.cancel()
+        _, waiting = await asyncio.wait(branches, timeout=5)
+        await events.aclose()
+        assert not waiting
+
     async def test_ask_and_map(self) -> None:
         echo, agent = Echo(), Agent("a")
         assert await agent.ask_async("hi", backend=echo) == "HI"

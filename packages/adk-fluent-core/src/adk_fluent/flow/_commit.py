@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adk_fluent.flow._log import Scope
-    from adk_fluent.flow._strand import Strand
+    from adk_fluent.flow._strand import Life, Strand
 
 
 class Commit(Generic[E]):
@@ -75,18 +75,29 @@ class Parcel(Generic[E]):
             if future is not None and not future.done():
                 future.set_result(None)
 
-    async def delivered(self) -> None:
-        """Wait until the event is committed; a cancelled branch still waits for a taken one."""
+    async def delivered(self, life: Life | None = None) -> None:
+        """Wait until the event is committed; a cancelled branch still waits for a taken one.
+
+        Args:
+            life: That of a branch of a fork: it does not wait where somebody else has cancelled it,
+                as ``asyncio.run`` does at its end, for nobody may ever ask for more then.
+        """
         try:
             await self.acknowledged
         except asyncio.CancelledError:
             if not self.taken:
                 self.dropped = True
                 raise
-            if not self.done:
+            if not self.done and (life is None or _is_ours(life)):
                 self.late = asyncio.get_running_loop().create_future()
                 await settled([self.late])
             raise
+
+
+def _is_ours(life: Life) -> bool:
+    """Whether this task was cancelled by the fork that waits for it, and by nobody else."""
+    task = asyncio.current_task()
+    return life.over and task is not None and task.cancelling() == 1
 
 
 async def settled(futures: list[Any]) -> None:

@@ -231,7 +231,7 @@ class ForkRun(Generic[E]):
     async def _commit(self, child: Strand, commit: Commit[E]) -> None:
         if child.cancelled:  # nobody is there any more to take it
             raise asyncio.CancelledError
-        await self.run_state.hand_in(commit)
+        await self.run_state.hand_in(commit, child.life)
 
     # --- ending --------------------------------------------------------------------------------
 

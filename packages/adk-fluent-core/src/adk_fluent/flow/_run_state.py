@@ -18,7 +18,7 @@ from adk_fluent.flow._log import Scope, UndoLog
 from adk_fluent.flow._port import E, Leaf, Note, Order, Watch
 from adk_fluent.flow._position import ENDED, INSIDE, below, enclose, new_id, new_position, open_up
 from adk_fluent.flow._promises import NO_REDUCERS
-from adk_fluent.flow._strand import POSITIONS, Frame, Strand
+from adk_fluent.flow._strand import POSITIONS, Frame, Life, Strand
 from adk_fluent.flow._targets import Targets
 from adk_fluent.ir import Node, TransferNode
 
@@ -71,13 +71,13 @@ class RunState(ABC, Generic[E]):
     def drive(self, s: Strand) -> AsyncGenerator[Commit[E], None]:
         """Run one strand to its end, yielding what it commits."""
 
-    async def hand_in(self, commit: Commit[E]) -> None:
+    async def hand_in(self, commit: Commit[E], life: Life | None = None) -> None:
         """Give a commit to whoever drives the engine, and wait until it is committed."""
         if self._order is not None and commit.strand is not None and commit.strand.is_apart:
             await self._order.turn(commit.strand, commit.event)
         parcel = Parcel(commit)
         self.queue.put_nowait(parcel)
-        await parcel.delivered()
+        await parcel.delivered(life)
 
     async def branch_over(self, node: Node, branch: Strand, *, decides: bool) -> None:
         """Let a branch of a fork end, and maybe the fork with it."""

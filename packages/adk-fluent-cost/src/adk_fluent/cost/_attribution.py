@@ -18,17 +18,8 @@ from adk_fluent.protocol import MiddlewareDesc, Money, Unknown, note_on_result
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import adk_fluent.protocol as p
     from adk_fluent.cost._prices._rates import Price
-    from adk_fluent.protocol import (
-        Clock,
-        ModelCall,
-        ModelReply,
-        NextModel,
-        NextRemote,
-        RemoteCall,
-        RemoteReply,
-        RunCall,
-    )
 
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 _MOST: Final = 1024
@@ -67,7 +58,7 @@ class CostAttributionMiddleware(requests.OfRequests):
         *,
         prices: Prices | None = None,
         on_record: Callable[[CostRecord], None] | None = None,
-        clock: Clock | None = None,
+        clock: p.Clock | None = None,
     ) -> None:
         """Make the middleware.
 
@@ -87,7 +78,7 @@ class CostAttributionMiddleware(requests.OfRequests):
         self._given: PriceBooks | None = None if prices is None else self.prices
         self.__prices__: PriceBooks | None = self._given
         self._told = () if on_record is None else (on_record,)
-        self._clock: Clock = clock_or_system(clock, "cost_attribution")
+        self._clock: p.Clock = clock_or_system(clock, "cost_attribution")
         self._pending: list[CostRecord] = []
         self._known: dict[_Alike, _Known] = {}  # for all runs
         self._warned: set[str] = set()
@@ -98,7 +89,7 @@ class CostAttributionMiddleware(requests.OfRequests):
         made._pending = []  # noqa: SLF001  # its own
         return made
 
-    def begin_run(self, call: RunCall, /) -> None:
+    def begin_run(self, call: p.RunCall, /) -> None:
         """Note whose run it is; what is spent after its last answer is kept on its result."""
         super().begin_run(call)
         note_on_result(call.session_id, self._rest)
@@ -106,7 +97,7 @@ class CostAttributionMiddleware(requests.OfRequests):
     def _rest(self) -> dict[str, str]:
         return {KEY: text_of(self._pending)} if self._pending else {}
 
-    async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
+    async def wrap_model_request(self, call: p.ModelCall, next: p.NextModel) -> p.ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
         for outer in requests.AROUND.get():
             if isinstance(outer.by, CostAttributionMiddleware):
@@ -117,7 +108,7 @@ class CostAttributionMiddleware(requests.OfRequests):
         watched.told = self._told
         return await watched.send(next, self._charge)
 
-    def note_answer(self, call: ModelCall, /) -> dict[str, str] | None:
+    def note_answer(self, call: p.ModelCall, /) -> dict[str, str] | None:
         """Keep on the answer's event what was spent since the one before, for `cost_of`."""
         if self._owner is not None and call.run != self._owner[3]:
             return None  # of a pipeline in a tool: its answer is no event of this run
@@ -162,7 +153,7 @@ class CostAttributionMiddleware(requests.OfRequests):
                 LOG.warning(said, agent, cost.reason)
         _tell(watched.told, record)
 
-    async def wrap_remote_call(self, call: RemoteCall, next: NextRemote) -> RemoteReply:
+    async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote) -> p.RemoteReply:
         """Ask the agent, and note on what it answers that nobody here knows what that cost."""
         reply = await next(call)
         if reply.events:
