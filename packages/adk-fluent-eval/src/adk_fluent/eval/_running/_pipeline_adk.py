@@ -250,12 +250,8 @@ def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Targe
     held = [tool for agent in every for tool in _tools(agent)]
     inside = [tool for tool in held if isinstance(tool, AgentTool)]
     inner = [each for tool in inside for each in agent_tree(tool.agent)]
-    hidden = [
-        each
-        for tool in inside
-        if not getattr(tool, "include_plugins", True)
-        for each in agent_tree(tool.agent)
-    ]
+    unseen = (tool.agent for tool in inside if not getattr(tool, "include_plugins", True))
+    hidden = [each for agent in unseen for each in agent_tree(agent)]
     unknown = [each for each in every if not isinstance(each, _TRANSPARENT)]
     around = [*_middlewares(app, every)]
     added = [added_tools(each) for each in around]
