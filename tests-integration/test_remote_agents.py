@@ -12,6 +12,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
 from adk_fluent import Agent, RemoteAgent, gate
 from adk_fluent.contracts import check_all
+from adk_fluent.cost import CostReport, TrafficAssumptions, cost_attribution, cost_of
 from adk_fluent.debug import (
     Recorder,
     Recording,
@@ -19,7 +20,7 @@ from adk_fluent.debug import (
     ReplayMismatchError,
     replay_async,
 )
-from adk_fluent.errors import RemoteError, StateTypeError
+from adk_fluent.errors import RemoteError, StateTypeError, UsageError
 from adk_fluent.eval import FluentCase, FluentEvalSuite
 from adk_fluent.ir import RetryConfig
 from adk_fluent.middleware import circuit_breaker, retry, structured_log, timeout
@@ -66,6 +67,18 @@ async def test_middlewares_stand_around_the_whole_task() -> None:
         after = Agent("after", ScriptedModel(default="thanks")).instruct("Thank for {receipt}.")
         result = await (pipeline >> after).run("Pay.", middleware=stack)
     assert (result.state["receipt"], result.text) == ("R1", "thanks")
+
+
+async def test_what_a_remote_agent_costs_is_said_to_be_unknown() -> None:
+    report = CostReport()
+    stack = [cost_attribution(), cost_attribution(on_record=report.add)]
+    async with kit.peer(kit.says(kit.task("COMPLETED", kit.text("R1")))) as far:
+        pipeline = RemoteAgent("pay", endpoint=far.url, outputs="receipt")
+        result = await pipeline.run("Pay.", middleware=stack)
+    assert cost_of(result).records == report.records
+    assert cost_of(result).unpriced == {"remote agent": 1}
+    with pytest.raises(UsageError, match="results with model calls"):
+        TrafficAssumptions.from_results([result])
 
 
 async def test_a_suite_judges_what_a_fallback_recovers_from() -> None:

@@ -173,7 +173,7 @@ class Crew:
         """What is installed on each side."""
         return {side: w.ask(task="hello")["versions"] for side, w in self.workers.items()}
 
-    def play(self, cases: Mapping[str, Case], rounds: int, samples: Samples) -> None:
+    def play(self, row: str, cases: Mapping[str, Case], rounds: int, samples: Samples) -> None:
         """Measure a row: in each round every case once, each round starting with another one."""
         labels = [label for label in cases if label not in samples.failed]
         for label in labels:
@@ -182,10 +182,10 @@ class Crew:
             for at in range(len(labels)):
                 label = labels[(turn + at) % len(labels)]
                 if label not in samples.failed:
-                    self._sample(label, cases[label], samples)
+                    self._sample(row, label, cases[label], samples)
 
-    def _sample(self, label: str, case: Case, samples: Samples) -> None:
-        answer = self._cold(case) if case.task in COLD else self._warm(case)
+    def _sample(self, row: str, label: str, case: Case, samples: Samples) -> None:
+        answer = self._cold(case) if case.task in COLD else self._warm(row, case)
         error: str | None = answer.get("error")
         if error is None and case.expect not in (None, answer["result"]):
             error = f"returned {answer['result']!r}, not {case.expect!r}"
@@ -196,9 +196,9 @@ class Crew:
         samples.seconds[label][-1].append(answer["seconds"])
         samples.results[label] = answer["result"]
 
-    def _warm(self, case: Case) -> dict[str, Any]:
+    def _warm(self, row: str, case: Case) -> dict[str, Any]:
         return self.workers[case.side].ask(
-            task=case.task, size=case.size, repeat=case.repeat, gc=self.collect
+            row=row, task=case.task, size=case.size, repeat=case.repeat, gc=self.collect
         )
 
     def _cold(self, case: Case) -> dict[str, Any]:
@@ -247,5 +247,5 @@ def interleaved(
             for row, cases in rows.items():
                 if count := rounds(row, generation):
                     progress(f"process {generation + 1} of {processes}: {row}")
-                    crew.play(cases, count, samples[row])
+                    crew.play(row, cases, count, samples[row])
     return samples, versions

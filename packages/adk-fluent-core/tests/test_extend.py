@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
 from adk_fluent import cli, extend
-from adk_fluent.errors import UnknownNameError
+from adk_fluent.errors import UnknownNameError, UsageError
 
 ADK = {
     *("ask_remote", "is_journal_key", "merges_dicts", "to_agent_event"),
     *("AnswerInPlace", "answers_in_place", "ask_in_place", "ask_in_place_again"),
-    "refuse_in_place",
+    *("fail_in_place", "refuse_in_place"),
 }
 
 
@@ -72,3 +73,32 @@ def test_every_name_for_commands_is_there() -> None:
 )
 def test_which_host_is_this_machine(host: str, is_here: bool) -> None:
     assert extend.is_loopback(host) is is_here
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(int, True), (int, "1"), (extend.LayerObject, extend.LayerObject)]
+)
+def test_what_is_of_another_kind_is_refused(kind: type, value: object) -> None:
+    with pytest.raises(UsageError, match="takes one") as caught:
+        extend.must_be(kind, value, "it takes one", "give one")
+    assert (caught.value.found, caught.value.help) == (extend.describe(value), "give one")
+
+
+@pytest.mark.parametrize("value", [-1, 3, float("inf"), float("nan"), 0])
+def test_what_is_no_such_number_is_refused(value: float) -> None:
+    extend.must_be_number(2.5, "it takes a number", most=2.5, above_0=True)
+    with pytest.raises(UsageError, match="takes a number"):
+        extend.must_be_number(value, "it takes a number", most=2.5, above_0=True)
+
+
+def test_names_of_a_package_are_imported_when_they_are_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    package = ModuleType("adk_fluent.toy")
+    monkeypatch.setitem(sys.modules, package.__name__, package)
+    find = extend.lazy_names(package.__name__, {"errors": "UsageError BuildError"})
+    assert "UsageError" not in vars(package)
+    assert find("UsageError") is UsageError is vars(package)["UsageError"]
+    for name, help in (("UsageEror", "UsageError"), ("_private", "")):
+        with pytest.raises(AttributeError, match=f"(?s)toy' has no attribute '{name}'.*{help}"):
+            find(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import pickle
 import weakref
 from contextlib import aclosing
 from dataclasses import replace
@@ -21,7 +22,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from adk_fluent import Agent, FanOut, Pipeline
+from adk_fluent import Agent, FanOut, Pipeline, race
 from adk_fluent.backends.adk import replace_models
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.cost import (
@@ -33,6 +34,7 @@ from adk_fluent.cost import (
     PriceBooks,
     PriceError,
     PriceTable,
+    TrafficAssumptions,
     Unknown,
     cost_attribution,
     cost_of,
@@ -81,6 +83,26 @@ def large(*replies: Any) -> ScriptedModel:
 
 def priced(**options: Any) -> CostAttributionMiddleware:
     return cost_attribution(prices=PRICES, **options)
+
+
+@pytest.mark.parametrize("around", ["pipeline", "race"])
+async def test_what_is_spent_after_the_last_answer_is_in_the_result(around: str) -> None:
+    day = CostReport()
+    spent = priced(on_record=day.add)
+    slow = Agent("slow", small(said())) >> Agent("slower", small(said(latency=60)))
+    contest = race(Agent("fast", large(said(latency=0.05))), slow)
+    if around == "race":
+        contest = contest.middleware(spent)
+    whole = Agent("before", ScriptedModel(said())) >> contest
+    if around == "pipeline":
+        whole = whole.middleware(spent)
+    result = await whole.run("a")
+    told = pickle.loads(pickle.dumps(result))
+    assert {"fast", "slow", "slower"} <= {each.agent for each in day.records}
+    assert cost_of(told).total == day.total
+    dearer = {name: {kind: usd * 2 for kind, usd in row.items()} for name, row in PRICES.items()}
+    assert cost_of(told, prices=dearer).total.usd == day.total.usd * 2
+    assert TrafficAssumptions.from_results([result, told]).measured_calls["slower"] == 1
 
 
 # --- the metric ----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -322,6 +323,19 @@ async def test_tools_may_run_all_or_by_name() -> None:
         assert len(RAN) == runs
 
 
+async def test_that_a_block_replays_nothing_in_other_threads_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recording = await recorded(Agent("a", ScriptedModel(default="hello")), "hi")
+    with ReplayerBackend(recording), ThreadPoolExecutor(1) as pool:
+        pool.submit(Agent("a", ScriptedModel(default="live")).ask, "hi").result()
+    assert "no run was replayed in this block" in caplog.text
+    caplog.clear()
+    with ReplayerBackend(recording):
+        assert (await Agent("a", ScriptedModel(default="live")).run("hi")).text == "hello"
+    assert caplog.text == ""
+
+
 async def test_what_was_not_asked_for_is_told(caplog: pytest.LogCaptureFixture) -> None:
     recording = await recorded(clerk())
     data = json.loads(recording.to_json())
@@ -349,10 +363,25 @@ async def test_what_never_happens_is_waited_for_no_longer_than_patience(
 
 async def test_what_nobody_cancels_any_more_is_a_mismatch() -> None:
     data = json.loads((await recorded(clerk())).to_json())
-    del data["runs"][0]["tape"][1]  # the answer
+    data["runs"][0]["tape"][1] = {"reply_of": 0, "cancelled": True}
     backend = ReplayerBackend(Recording.from_json(json.dumps(data)), patience=0.01)
     with pytest.raises(ReplayMismatchError, match="clerk: model: this call was cancelled"):
         await clerk().run("Refund A1", backend=backend)
+
+
+async def test_an_answer_that_is_missing_is_a_mismatch_at_once() -> None:
+    whole = json.loads((await recorded(clerk())).to_json())
+    for number in (0, 1, 2):  # a model call, a tool call, a model call
+        data = json.loads(json.dumps(whole))
+        tape = data["runs"][0]["tape"]
+        [end] = [each for each in tape if number in (each.get("reply_of"), each.get("result_of"))]
+        end |= {key: 99 for key in end if key in {"reply_of", "result_of"}}
+        backend = ReplayerBackend(Recording.from_json(json.dumps(data)))
+        with pytest.raises(
+            ReplayMismatchError, match="'clerk' makes a call whose answer"
+        ) as caught:
+            await asyncio.wait_for(clerk().run("Refund A1", backend=backend), 5)
+        assert f"begins call {number}, and none ends it" in str(caught.value)
 
 
 @pytest.mark.parametrize("where", ["branch", "step", "function", "at the end"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import subprocess
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -271,6 +272,29 @@ def test_a_journal_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     report = FluentEvalSuite("s", desk(), CASES[:1]).run_sync(journal=tmp_path / "j" / "x")
     assert report.ok
     assert "the journal cannot be written" in report.notes[0]
+
+
+HOLDER = """
+import sys
+from adk_fluent.eval._running._kept import Journal
+with Journal(sys.argv[1], "s").held():
+    print("at work", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_journal_that_another_run_has_is_refused_until_that_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "j"
+    suite = FluentEvalSuite("s", desk(), CASES[:1])
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline().strip() == b"at work"
+        with pytest.raises(EvalFileError, match="another run is at work with this journal"):
+            suite.run_sync(journal=path)
+        other.kill()
+    assert suite.run_sync(journal=path).ok
+    assert suite.run_sync(journal=path).ok
 
 
 @contextmanager

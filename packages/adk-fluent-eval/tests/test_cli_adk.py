@@ -42,6 +42,19 @@ no_model = FluentEvalSuite("no_model", away, suite.cases[:1])
 calls = Agent("calls", ScriptedModel(default=Call("down", {}))).tool(down)
 no_tool = FluentEvalSuite("no_tool", calls, suite.cases[:1])
 """
+GUARDED = """
+from desk import desk
+from google.adk.apps import App
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.genai import types
+
+class Guard(BasePlugin):
+    async def before_model_callback(self, **_):
+        return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="no")]))
+
+app = App(name="shop", root_agent=desk.to_agent(), plugins=[Guard(name="guard")])
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -146,6 +159,8 @@ def test_files_of_cases(capsys: pytest.CaptureFixture[str]) -> None:
     assert "suite 'c' has no pipeline" in capsys.readouterr().err
     assert call("run", "c.yaml", "--pipeline", "desk.py:desk") == 0
     assert call("list", "c.yaml") == 0
+    Path("guarded.py").write_text(GUARDED, "utf-8")
+    assert call("run", "c.yaml", "--pipeline", "guarded.py:app") == 1  # with the App's plugins
 
 
 def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:

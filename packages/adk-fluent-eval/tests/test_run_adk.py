@@ -47,7 +47,7 @@ from adk_fluent.eval import (
 )
 from adk_fluent.eval._running import _suite_run_adk
 from adk_fluent.protocol import Middleware, Money
-from adk_fluent.testing import Call, ScriptedModel
+from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -415,6 +415,7 @@ def test_a_limit_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, {"parallelism": 0}, "must be a whole number >= 1"),
         ({}, {"prices": 3}, "prices= must be rows by model"),
         ({}, {"plugins": [3]}, "plugins= takes plugins"),
+        ({}, {"plugins": [BasePlugin("p"), BasePlugin("p")]}, "two plugins are called 'p'"),
     ],
 )
 def test_a_suite_is_checked_before_any_model_call(suite: Any, options: Any, what: str) -> None:
@@ -478,6 +479,36 @@ def test_every_kind_of_pipeline_runs(kind: str) -> None:
     assert made.passed, made.reasons
     assert made.tool_uses[0].response == {"status": "here"}
     assert made.tokens.total > 0
+
+
+@pytest.mark.skipif(Workflow is None, reason="google-adk 1.x has no graphs")
+def test_what_a_graph_ends_with_is_its_answer() -> None:
+    def end(node_input: str) -> dict[str, str]:
+        return {"order": node_input}
+
+    edges = [("START", native(), end)]
+    case = FluentCase("order", expected_response_contains='{"order": "it is ')
+    made = run(case, cast("Any", Workflow)(name="flow", edges=edges))
+    assert made.passed, made.reasons
+
+
+def test_an_answer_of_adk_s_own_agent_that_is_cut_off_does_not_pass() -> None:
+    model = ScriptedModel(default=reply("it is on", finish_reason="MAX_TOKENS"))
+    made = run(
+        FluentCase("order", expected_response_contains="on"), LlmAgent(name="d", model=model)
+    )
+    assert (made.status, made.turns[0].status) == (Status.ERROR, "truncated")
+
+
+def test_a_mock_of_no_tool_is_noted_where_tools_are_known_only_in_the_run() -> None:
+    class Tools(BaseToolset):
+        async def get_tools(self, readonly_context: Any = None) -> list[Any]:
+            return [FunctionTool(look_up)]
+
+    pipeline = LlmAgent(name="d", model=ScriptedModel(default=answer), tools=[Tools()])
+    case = FluentCase("order", mock_tool_outputs={"lookup": 1}, max_tool_calls=1, id="c")
+    report = FluentEvalSuite("s", pipeline, [case]).run_sync()
+    assert report.notes == ["the mock of tool 'lookup' of case 'c' has answered no call"]
 
 
 def test_a_factory_that_raises_late_is_at_fault_and_not_the_standard_library() -> None:
@@ -581,9 +612,15 @@ def test_what_agents_inside_tools_do_is_observed() -> None:
     assert [use.name for use in made.turns[0].all_tool_uses] == ["inner", "look_up"]
     assert made.turns[0].model_calls == 4
     with pytest.raises(
-        EvalError, match=r"(?s)unknown tool 'look_up'.*in the case's session: inner"
+        EvalError, match=r"(?s)'look_up', which an agent inside a tool.* session: inner"
     ):
         run(FluentCase("go", expected_trajectory=["look_up"]), outer)
+    both = LlmAgent(name="both", sub_agents=[inner], tools=[AgentTool(inner)])
+    both.model = ScriptedModel(
+        default=lambda asked: Call("transfer_to_agent", {"agent_name": "inner"})
+    )
+    made = run(FluentCase("order", expected_trajectory=["transfer_to_agent", "look_up"]), both)
+    assert made.passed, made.reasons
 
 
 def test_a_question_that_nobody_answers_is_an_error() -> None:

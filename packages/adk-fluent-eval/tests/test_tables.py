@@ -76,6 +76,7 @@ def test_lines_of_json_are_cases(tmp_path: Path) -> None:
         ("c.csv", "input,id\nhi\n", "the row has 1 cells", 2),
         ("c.csv", "input,max_tokens\nhi,1\nho,many\n", "invalid JSON", 3),
         ("c.csv", 'input\nhi\n"ho', "invalid CSV", 3),
+        ("c.csv", "input,skip\nhi,\nho,FALSE\n", "skip is a reason", 3),
         ("c.csv", "input,id\nhi,a\nho,a\n", "two cases have the id 'a'", 3),
         ("c.csv", 'input,mock_tool_outputs\nhi,"{""t"": {""call"": ""os:x""}}"\n', "registry", 2),
         ("c.jsonl", '{"input": "hi"}\n{"input": \n', "invalid JSON", 2),

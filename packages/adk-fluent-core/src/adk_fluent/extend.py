@@ -12,8 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from adk_fluent._arguments import must_be, must_be_number
     from adk_fluent._caller import caller
     from adk_fluent._data_files import At, DataFile
+    from adk_fluent._lazy import lazy_names
     from adk_fluent._logs import LOG
     from adk_fluent._middlewares import (
         added_tools,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._hooks._calls import request_model
     from adk_fluent.backends.adk._hooks._remotes import ask_remote
     from adk_fluent.backends.adk._session._events import to_agent_event
-    from adk_fluent.backends.adk._session._facts import give_output
+    from adk_fluent.backends.adk._session._facts import give_output, report_end
     from adk_fluent.backends.adk._session._stamps import is_journal_key
     from adk_fluent.backends.adk._waiting._copying import copy_events, initial_state, write_state
     from adk_fluent.backends.adk._waiting._in_place import (
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
         answers_in_place,
         ask_in_place,
         ask_in_place_again,
+        fail_in_place,
         refuse_in_place,
     )
     from adk_fluent.builders._execution import run_sync
@@ -67,8 +70,10 @@ else:  # a type checker must see a misspelt name, not Any
     _PLACES: Final = {
         name: module
         for module, names in {
+            "_arguments": "must_be must_be_number",
             "_caller": "caller",
             "_data_files": "At DataFile",
+            "_lazy": "lazy_names",
             "_logs": "LOG",
             "_middlewares": "added_tools find_middleware middleware_everywhere register_middleware"
             " registered_middlewares unregister_middleware",
@@ -84,11 +89,11 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._hooks._calls": "request_model",
             "backends.adk._hooks._remotes": "ask_remote",
             "backends.adk._session._events": "to_agent_event",
-            "backends.adk._session._facts": "give_output",
+            "backends.adk._session._facts": "give_output report_end",
             "backends.adk._session._stamps": "is_journal_key",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
             "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
-            " ask_in_place_again refuse_in_place",
+            " ask_in_place_again fail_in_place refuse_in_place",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep DURABLE_RUN DurableRun current_step effect_key",
@@ -137,6 +142,7 @@ __all__ = [
     "current_step",
     "describe",
     "effect_key",
+    "fail_in_place",
     "find_middleware",
     "give_output",
     "initial_state",
@@ -144,14 +150,18 @@ __all__ = [
     "is_loopback",
     "json_safe",
     "layer_errors",
+    "lazy_names",
     "merges_dicts",
     "middleware_everywhere",
+    "must_be",
+    "must_be_number",
     "one_of",
     "provided",
     "public_address",
     "refuse_in_place",
     "register_middleware",
     "registered_middlewares",
+    "report_end",
     "request_model",
     "require_layer",
     "resolve_name",

@@ -32,6 +32,12 @@ def silent() -> str:
     return ""
 
 
+def plugin(name: str) -> Any:
+    from google.adk.plugins.base_plugin import BasePlugin  # where ADK is installed
+
+    return BasePlugin(name)
+
+
 class Model:
     def generate_content_async(self) -> None:
         pass
@@ -537,6 +543,11 @@ RUNS = [
         "plugins= takes a list of ADK plugins",
         found="a str",
         help="such as [LoggingPlugin()], instances of BasePlugin",
+    ),
+    Case(
+        lambda: a.to_app(plugins=[plugin("p"), plugin("q"), plugin("p")]),
+        "two plugins are called 'p'",
+        help="give one another name",
     ),
     Case(
         lambda: a.to_app(config=3),

@@ -108,6 +108,20 @@ async def test_run_stream_and_state() -> None:
     assert [event.content for event in events] == ["hello"]
 
 
+@pytest.mark.parametrize("service", [None, InMemorySessionService()])
+def test_a_program_that_breaks_off_a_stream_ends_quietly(
+    service: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other, last = (Agent(name, ScriptedModel(default=name)) for name in "abc")
+
+    async def main() -> None:
+        async for _ in ((one | other) >> last).stream("hi", session_service=service):
+            break
+
+    asyncio.run(main())
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     "message",
     ["hi", Part(text="hi"), Content(role="user", parts=[Part(text="hi")]), ["h", Part(text="i")]],

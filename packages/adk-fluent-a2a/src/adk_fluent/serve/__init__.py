@@ -7,28 +7,25 @@ imports ADK.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from adk_fluent.extend import lazy_names
 
 if TYPE_CHECKING:
     from adk_fluent.serve._auth import ApiKeyAuth, Authenticator, BearerAuth, JwtAuth
     from adk_fluent.serve._directory_adk import DirectoryServer
     from adk_fluent.serve._limits import Limits, PushPolicy
     from adk_fluent.serve._server_adk import A2AServer
-else:
-    _MODULES = {
-        "_auth": ("ApiKeyAuth", "Authenticator", "BearerAuth", "JwtAuth"),
-        "_directory_adk": ("DirectoryServer",),
-        "_limits": ("Limits", "PushPolicy"),
-        "_server_adk": ("A2AServer",),
-    }
-    _LAZY = {name: module for module, names in _MODULES.items() for name in names}
-
-    def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
-        return value
+else:  # a type checker must see a misspelt name, not Any
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "serve._auth": "ApiKeyAuth Authenticator BearerAuth JwtAuth",
+            "serve._directory_adk": "DirectoryServer",
+            "serve._limits": "Limits PushPolicy",
+            "serve._server_adk": "A2AServer",
+        },
+    )
 
 
 __all__ = [

@@ -136,15 +136,20 @@ class Runs:
                 self._asking.pop(lease.where, None)
 
     async def follow(
-        self, compiled: Any, lease: Lease, events: AsyncGenerator[AgentEvent, None]
+        self, compiled: Any, lease: Lease | None, events: AsyncGenerator[AgentEvent, None]
     ) -> AsyncGenerator[AgentEvent, None]:
-        """The events of a stream, whose session is kept meanwhile."""
+        """The events of a stream, whose session is kept meanwhile if there is a lease."""
         async with aclosing(events):
             async for event in events:
-                if event.pending:
+                if event.pending and lease is not None:
                     self._asking[lease.where] = lease
-                yield event
-        await self.settle(compiled, lease, asks=False)
+                try:
+                    yield event
+                except asyncio.CancelledError:
+                    await _close_apart(events)
+                    raise
+        if lease is not None:
+            await self.settle(compiled, lease, asks=False)
 
     @property
     def adk(self) -> ADKBackend:
@@ -152,6 +157,20 @@ class Runs:
         if self._adk is None:
             self._adk = new_adk()
         return self._adk
+
+
+async def _close_apart(events: AsyncGenerator[Any, None]) -> None:
+    """Close what a generator reads whose own closing was cancelled before it began.
+
+    So ``asyncio.run`` does at its end with a stream that nobody reads on, and then closes every
+    generator at once. Python 3.11 waits but for one step of a closing that was cancelled: this is
+    one, however many there are inside.
+    """
+
+    async def close() -> None:
+        await events.aclose()
+
+    await asyncio.shield(asyncio.create_task(close()))
 
 
 def hold(lease: Lease, holder: object) -> None:

@@ -249,11 +249,9 @@ class Running(Generic[Out_co]):
         from adk_fluent.builders._execution import hold
 
         runs, backend, compiled, rest, lease = self._ready(message, options, remember=True)
-        events = backend.stream(compiled, message, **rest)
-        if lease is None:
-            return events
-        followed = runs.follow(compiled, lease, events)
-        hold(lease, followed)
+        followed = runs.follow(compiled, lease, backend.stream(compiled, message, **rest))
+        if lease is not None:
+            hold(lease, followed)
         return followed
 
     async def resume(self, *answers: Answer, **options: Unpack[RunOptions]) -> RunResult[Out_co]:

@@ -212,7 +212,7 @@ def _root_of(target: Target, value: Any) -> Any:
 
 
 def _made(target: Target, factory: Any) -> Any:
-    """What a function without arguments returns, as of `eval run --pipeline`; all else as it is."""
+    """What a function without arguments returns; all else as it is."""
     if not callable(factory) or isinstance(factory, type) or _is_pipeline(factory):
         return factory
     name = getattr(factory, "__name__", "factory")

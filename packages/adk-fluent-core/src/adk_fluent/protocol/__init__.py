@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         request_key,
     )
     from adk_fluent.protocol._result import RunResult
+    from adk_fluent.protocol._result_notes import collect_notes, note_on_result
     from adk_fluent.protocol._status import RunStatus
     from adk_fluent.protocol._usage import Money, PriceBook, Unknown, Usage
     from adk_fluent.protocol._wrap import wrap
@@ -122,6 +123,7 @@ else:  # a type checker must see a misspelt name, not Any
             "_redact": "SECRET_KEYS Redactor",
             "_requests": "RequestSnapshot estimate_tokens request_data request_key",
             "_result": "RunResult",
+            "_result_notes": "collect_notes note_on_result",
             "_status": "RunStatus",
             "_usage": "Money PriceBook Unknown Usage",
             "_wrap": "wrap",
@@ -221,6 +223,7 @@ __all__ = [
     "check_middleware",
     "classify",
     "collect_discarded",
+    "collect_notes",
     "compose_answer",
     "compose_value",
     "estimate_tokens",
@@ -228,6 +231,7 @@ __all__ = [
     "fresh",
     "hooks_of",
     "kept_events",
+    "note_on_result",
     "refusal",
     "request_data",
     "request_key",

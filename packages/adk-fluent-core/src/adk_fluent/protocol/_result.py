@@ -46,6 +46,8 @@ class RunResult(list[AgentEvent], Generic[T_co]):
         app_name: The app it belongs to.
         discarded: Attempts of fallbacks that failed and that another one took the place of, in
             order; of this call alone, not of earlier ones of the session.
+        notes: What middlewares noted that stands on no event: as `AgentEvent.custom_metadata`, of
+            what came after the last answer.
         types: The types of the steps whose answer is the pipeline's, by name; None where no
             pipeline says so.
     """
@@ -59,6 +61,7 @@ class RunResult(list[AgentEvent], Generic[T_co]):
         user_id: str = "",
         app_name: str = "",
         discarded: Iterable[DiscardedAttempt] = (),
+        notes: Iterable[Mapping[str, Any]] = (),
     ) -> None:
         """Make a result.
 
@@ -69,6 +72,7 @@ class RunResult(list[AgentEvent], Generic[T_co]):
             user_id: Whose session that is.
             app_name: The app it belongs to.
             discarded: Attempts of fallbacks that failed.
+            notes: What middlewares noted that stands on no event.
         """
         super().__init__(events)
         self.state: dict[str, Any] = dict(_written(self) if state is None else state)
@@ -76,6 +80,7 @@ class RunResult(list[AgentEvent], Generic[T_co]):
         self.user_id = user_id
         self.app_name = app_name
         self.discarded: list[DiscardedAttempt] = list(discarded)
+        self.notes: list[Mapping[str, Any]] = list(notes)
         self.types: Mapping[str, Any] | None = None
 
     @property

@@ -5,8 +5,9 @@ Importing this imports neither ADK nor OpenTelemetry; each name is imported when
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from adk_fluent.extend import lazy_names
 
 if TYPE_CHECKING:
     from adk_fluent.cost._attribution import CostAttributionMiddleware, cost_attribution
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from adk_fluent.cost._report import CostLine, CostRecord, CostReport, cost_of
     from adk_fluent.protocol import Money, PriceBook, Unknown
 else:  # a type checker must see a misspelt name, not Any
-    _PLACES: Final = {
-        name: module
-        for module, names in {
+    __getattr__ = lazy_names(
+        __name__,
+        {
             "cost._attribution": "CostAttributionMiddleware cost_attribution",
             "cost._budget": "Budget price_limit",
             "cost._errors": "FunctionError LedgerError NoCandidateError PriceError "
@@ -51,20 +52,8 @@ else:  # a type checker must see a misspelt name, not Any
             "cost._prices._books": "BuiltInPrices GenaiPrices PriceBooks PriceTable default_prices",
             "cost._report": "CostLine CostRecord CostReport cost_of",
             "protocol": "Money PriceBook Unknown",
-        }.items()
-        for name in names.split()
-    }
-
-    def __getattr__(name: str) -> object:
-        if name in _PLACES:
-            module = import_module(f"adk_fluent.{_PLACES[name]}")
-            value = globals()[name] = getattr(module, name)
-            return value
-        if name.startswith("__"):  # the import system asks for a __path__ each time
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from adk_fluent.extend import resolve_name  # noqa: PLC0415  # slow to import
-
-        return resolve_name(name, __name__, __all__)
+        },
+    )
 
 
 __all__ = [

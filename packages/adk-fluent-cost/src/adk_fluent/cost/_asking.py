@@ -6,16 +6,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.cost._requests import STOPPED, invocation_of, requested
-from adk_fluent.protocol import ModelCall, ModelReply, Money
 
 if TYPE_CHECKING:
     from adk_fluent.extend import AnswerInPlace
+    from adk_fluent.protocol import ModelCall, ModelReply, Money
 
 #: The error code of an answer in the place of a call that a person has refused.
 REFUSED: Final = "BUDGET_REFUSED"
 #: State key, with a question's id behind it: that its answer was made use of.
 _USED: Final = "adk_fluent_budget"
-_COUNTS: Final = ("prompt_token_count", "candidates_token_count", "total_token_count")
 
 
 class Asking:
@@ -100,12 +99,9 @@ class Asking:
             code: The error's code.
             message: The error's message.
         """
-        from google.adk.models.llm_response import LlmResponse  # noqa: PLC0415  # whoever runs has it
-        from google.genai.types import GenerateContentResponseUsageMetadata  # noqa: PLC0415  # the same
+        from adk_fluent.extend import fail_in_place  # noqa: PLC0415  # imports ADK
 
-        nothing = GenerateContentResponseUsageMetadata(**dict.fromkeys(_COUNTS, 0))
-        said = LlmResponse(error_code=code, error_message=message, usage_metadata=nothing)
-        return self._marked(ModelReply([said]))
+        return self._marked(fail_in_place(code, message))
 
     def _marked(self, reply: ModelReply) -> ModelReply:
         """Mark a reply as one in the place of a model's, which was not asked."""

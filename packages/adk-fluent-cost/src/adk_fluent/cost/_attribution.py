@@ -13,16 +13,27 @@ from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._report import KEY, CostRecord, CostReport, text_of
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
-from adk_fluent.protocol import MiddlewareDesc, Money
+from adk_fluent.protocol import MiddlewareDesc, Money, Unknown, note_on_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from adk_fluent.cost._prices._rates import Price
-    from adk_fluent.protocol import Clock, ModelCall, ModelReply, NextModel
+    from adk_fluent.protocol import (
+        Clock,
+        ModelCall,
+        ModelReply,
+        NextModel,
+        NextRemote,
+        RemoteCall,
+        RemoteReply,
+        RunCall,
+    )
 
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 _MOST: Final = 1024
+#: In the place of the model of an agent elsewhere.
+_REMOTE: Final = "remote agent"
 
 #: What requests are alike in that have the same prices: the class and name of the model that was to
 #: be asked, the name of the one that was, that of the one that answered, service tier, and day.
@@ -39,7 +50,8 @@ class CostAttributionMiddleware(requests.OfRequests):
     span of the model call, and keeps a record on the event, which `cost_of` reads. Each request
     that is sent is charged once, wherever this stands in the stack: attempts of a retry, models of
     a fallback, summaries, streams that were cut off. What a cache answers costs nothing. Where
-    several stand around a call, the outermost charges, by the outermost prices that were given.
+    several stand around a call, the outermost charges, by the outermost prices that were given. An
+    answer of a remote agent is a record without a price, since its models are not seen.
 
     Attributes:
         prices: The price books, in order.
@@ -85,6 +97,14 @@ class CostAttributionMiddleware(requests.OfRequests):
         made = super().new()
         made._pending = []  # noqa: SLF001  # its own
         return made
+
+    def begin_run(self, call: RunCall, /) -> None:
+        """Note whose run it is; what is spent after its last answer is kept on its result."""
+        super().begin_run(call)
+        note_on_result(call.session_id, self._rest)
+
+    def _rest(self) -> dict[str, str]:
+        return {KEY: text_of(self._pending)} if self._pending else {}
 
     async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
         """Send the request, and charge it: also one that fails or is cut off on the way."""
@@ -140,11 +160,20 @@ class CostAttributionMiddleware(requests.OfRequests):
                 self._warned.add(model)
                 said = "calls of agent %s have no price: %s; give cost_attribution(prices=...)"
                 LOG.warning(said, agent, cost.reason)
-        for each in watched.told:
-            try:
-                each(record)
-            except Exception:  # noqa: BLE001  # an answer that is paid for is not lost
-                LOG.warning("the on_record= of cost_attribution has failed", exc_info=True)
+        _tell(watched.told, record)
+
+    async def wrap_remote_call(self, call: RemoteCall, next: NextRemote) -> RemoteReply:
+        """Ask the agent, and note on what it answers that nobody here knows what that cost."""
+        reply = await next(call)
+        if reply.events:
+            at = int(self._clock.now() * 1000) / 1000
+            cost = Unknown("models of remote agents are not seen")
+            record = CostRecord(call.agent, _REMOTE, _REMOTE, cost=cost, at=at)
+            last = reply.events[-1]
+            noted: dict[str, Any] = last.custom_metadata or {}
+            last.custom_metadata = {KEY: text_of([record]), **noted}
+            _tell(self._told, record)
+        return reply
 
     def _learn(self, alike: _Alike) -> _Known:
         kind, asked, model, served, tier, day = alike
@@ -156,6 +185,14 @@ class CostAttributionMiddleware(requests.OfRequests):
             self._known.clear()
         known = self._known[alike] = provider, price, source
         return known
+
+
+def _tell(told: Sequence[Callable[[CostRecord], None]], record: CostRecord) -> None:
+    for each in told:
+        try:
+            each(record)
+        except Exception:  # noqa: BLE001  # an answer that is paid for is not lost
+            LOG.warning("the on_record= of cost_attribution has failed", exc_info=True)
 
 
 @lru_cache(maxsize=_MOST)
@@ -188,16 +225,16 @@ cost_attribution = CostAttributionMiddleware
 
 
 class CostOption:
-    """Collects what the model calls of a command cost, and prints it at its end."""
+    """Collects what the model calls of a command cost, and prints it at its end.
+
+    Attributes:
+        middlewares: What stands around each run.
+    """
 
     def __init__(self) -> None:
         self._report = CostReport()
-        self._costs = CostAttributionMiddleware(on_record=self._report.add)
-
-    @property
-    def middlewares(self) -> Sequence[CostAttributionMiddleware]:
-        """What stands around each run."""
-        return (self._costs,)
+        costs = CostAttributionMiddleware(on_record=self._report.add)
+        self.middlewares: Sequence[CostAttributionMiddleware] = (costs,)
 
     def report(self, *, as_json: bool) -> str:
         """Return what was spent, as a line of JSON or as Markdown."""

@@ -18,7 +18,7 @@ from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._prices._rates import number
 from adk_fluent.cost._telemetry import measure
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG, describe, one_of
+from adk_fluent.extend import LOG, describe, must_be, must_be_number, one_of
 from adk_fluent.protocol import MiddlewareDesc, ModelReply, Money, RunResult, Usage, estimate_tokens
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class Budget(requests.OfRequests):
         ledger: Where it is counted.
         budget_key: Key of the state that what is left is copied to; it is never read.
         name: What it is called.
+        allows_unknown: Models without a price are called, and not counted.
     """
 
     #: Its name, what it does, and the JSON Schema of its options.
@@ -130,7 +131,7 @@ class Budget(requests.OfRequests):
         self.name = name
         self._prices: PriceBooks = price_books(prices)
         self.__prices__: PriceBooks | None = None if prices is None else self._prices
-        self._allows = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
+        self.allows_unknown: bool = one_of(on_unknown, ("error", "allow"), "on_unknown") == "allow"
         self._clock: Clock = errors.clock_or_system(clock, "Budget")
         self._asking = Asking(name)
         self._models = requests.Models([fallback_model])
@@ -152,18 +153,18 @@ class Budget(requests.OfRequests):
         if not (model is None or is_model or (isinstance(model, str) and model)):
             raise UsageError("Budget(fallback_model=...) is no model", found=describe(model))
         what = "Budget(reserve_output=...) takes a number of tokens"
-        errors.must_be_number(self.reserve_output, what, kind=int)
+        must_be_number(self.reserve_output, what, kind=int)
         help = "MemoryLedger(), or SqliteLedger('budgets.db')"
-        errors.must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
-        errors.must_be(str, self.name or None, "Budget(name=...) takes text")
+        must_be(Ledger, self.ledger, "Budget(ledger=...) takes a ledger", help)
+        must_be(str, self.name or None, "Budget(name=...) takes text")
         if self.budget_key is not None:
-            errors.must_be(str, self.budget_key or None, "Budget(budget_key=...) takes text")
+            must_be(str, self.budget_key or None, "Budget(budget_key=...) takes text")
 
     def __content_key__(self) -> tuple[Any, ...]:
         """Return what tells it apart from another budget, as plain data."""
         model, decides = self.fallback_model, self.on_exceed
         return (
-            *(str(self.limit), self.scope, decides, self.reserve_output, self._allows),
+            *(str(self.limit), self.scope, decides, self.reserve_output, self.allows_unknown),
             *(type(self.ledger).__qualname__, self.budget_key, self.name, model),
         )
 
@@ -212,15 +213,10 @@ class Budget(requests.OfRequests):
             UsageError: It is no result.
             LedgerError: The ledger cannot be used.
         """
-        errors.must_be(RunResult, result, "Budget.balance takes the result of a run")
+        must_be(RunResult, result, "Budget.balance takes the result of a run")
         run = result[-1].run_id if result else ""
         owner = (result.app_name, result.user_id, result.session_id, run)
         return self.ledger.balance(self._named(owner))
-
-    @property
-    def allows_unknown(self) -> bool:
-        """Whether models without a price are called, and not counted."""
-        return self._allows
 
     def price(self, model: str, usage: Usage, own: PriceBook | None = None) -> Money | Unknown:
         """Return what a call costs by the prices of the budget.
@@ -314,7 +310,7 @@ class Budget(requests.OfRequests):
         cost = self._quoted(name, requests.Spent(usage, tier=requests.service_tier(request)))
         if isinstance(cost, Money):
             return cost
-        if self._allows:
+        if self.allows_unknown:
             return Money()
         raise errors.UnknownPriceError(
             f"{self.name} cannot be kept: {cost.reason}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from adk_fluent import ir
 from adk_fluent.contracts import Diagnostic, Graph, Severity, middleware_stacks
@@ -14,7 +14,7 @@ from adk_fluent.cost._budget import Budget
 from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._books import PriceTable, default_prices
 from adk_fluent.cost._report import shown
-from adk_fluent.cost._requests import Spent, name_of, quoted
+from adk_fluent.cost._requests import OfRequests, Spent, name_of, quoted
 from adk_fluent.cost._selecting._choice import table_of
 from adk_fluent.errors import AdkFluentError
 from adk_fluent.extend import find_middleware
@@ -62,6 +62,7 @@ class UndeclaredBudgetKey(Diagnostic, code="CST008", severity=_ERROR):
 #: A middleware that holds calls to a budget, or counts what they cost.
 Around = Budget | CostAttributionMiddleware
 _NAMES: Final = ("budget", "cost_attribution", "price_limit")
+_Kind = TypeVar("_Kind")
 _FACT: Final = "cost.money"
 
 
@@ -108,21 +109,9 @@ class Counted:
                 found[id(node)] = tuple(each_once.values())
         return found
 
-    def around(self, node: ir.Node) -> Sequence[Around]:
-        """The budgets and cost attributions around a node, in all of its places."""
-        return [each for each in self._all.get(id(node), ()) if isinstance(each, Around)]
-
-    def schemas(self, node: ir.Node) -> list[ir.Contract]:
-        """The state schemas around a node."""
-        return [each for each in self._all.get(id(node), ()) if isinstance(each, ir.Contract)]
-
-    def budgets(self, node: ir.Node) -> list[Budget]:
-        """The budgets around a node."""
-        return [each for each in self.around(node) if isinstance(each, Budget)]
-
-    def counts(self, node: ir.Node) -> list[CostAttributionMiddleware]:
-        """The cost attributions around a node."""
-        return [each for each in self.around(node) if isinstance(each, CostAttributionMiddleware)]
+    def around(self, node: ir.Node, kind: type[_Kind]) -> list[_Kind]:
+        """What of a kind stands around a node, in all of its places: budgets, state schemas."""
+        return [each for each in self._all.get(id(node), ()) if isinstance(each, kind)]
 
     @cached_property
     def _models(self) -> dict[int, str]:
@@ -180,14 +169,14 @@ def check_budgets(graph: Graph) -> Iterator[Diagnostic]:
     """Find agents whose costs cannot be counted, and budgets that do not do what they seem to."""
     money = money_of(graph)
     for agent in money.agents:
-        if not money.around(agent):
+        if not money.around(agent, OfRequests):
             continue
         try:
             names, table = _models(money, agent)
         except PriceError:
             continue  # check_selectors says so
         yield from _unknown(graph, money, agent, names, table)
-        for budget in money.budgets(agent):
+        for budget in money.around(agent, Budget):
             yield from _fit(graph, agent, budget, names, table)
         yield from _undeclared(graph, money, agent)
     yield from _unbounded(graph, money)
@@ -207,11 +196,12 @@ def _unknown(
 ) -> Iterator[Diagnostic]:
     call, now = Usage(prompt=_PROMPT, output=_PROMPT), datetime.now(UTC)
     spent = Spent(call)
-    strict = [each for each in money.budgets(agent) if not each.allows_unknown]
+    strict = [each for each in money.around(agent, Budget) if not each.allows_unknown]
+    counting = money.around(agent, CostAttributionMiddleware)
     for name in names:
         prices = f'prices={{"{name}": {{"input": ..., "output": ...}}}}), USD per million tokens'
         refusing = [each for each in strict if isinstance(each.price(name, call, table), Unknown)]
-        told = [quoted(e.prices, name, spent, now, table).money for e in money.counts(agent)]
+        told = [quoted(each.prices, name, spent, now, table).money for each in counting]
         if refusing:
             # a candidate may never be chosen
             sure = agent.selector is None
@@ -277,13 +267,13 @@ def _fit(
 
 def _undeclared(graph: Graph, money: Counted, agent: ir.AgentNode) -> Iterator[Diagnostic]:
     """Look for keys that what is left is copied to, and that no schema around an agent has."""
-    schemas = money.schemas(agent)
+    schemas = money.around(agent, ir.Contract)
     rules: list[Any] = [each.schema.value for each in schemas if each.schema is not None]
     known = {key for each in rules for key in each.__state_fields__}
     stops = any(each.enforce == "error" for each in schemas)
     if not stops or any(each.extra != "forbid" for each in schemas):
         return
-    for key in dict.fromkeys(each.budget_key for each in money.budgets(agent)):
+    for key in dict.fromkeys(each.budget_key for each in money.around(agent, Budget)):
         if key is not None and key not in known:
             yield UndeclaredBudgetKey.at(
                 graph,
@@ -306,14 +296,14 @@ def _unbounded(graph: Graph, money: Counted) -> Iterator[Diagnostic]:
     costly = [
         each
         for each in money.agents
-        if (money.around(each) or each.selector is not None)
-        and all(budget.on_exceed == "warn" for budget in money.budgets(each))
+        if (money.around(each, OfRequests) or each.selector is not None)
+        and all(budget.on_exceed == "warn" for budget in money.around(each, Budget))
     ]
     above = graph.above(costly)
     for node in repeating:
         if id(node) not in above:
             continue
-        warned = bool(money.budgets(node))
+        warned = bool(money.around(node, Budget))
         is_map = isinstance(node, ir.MapOverNode)
         times = "once for each item of any list" if is_map else "without end"
         yield UnboundedCost.at(
@@ -364,7 +354,7 @@ def _budget(graph: Graph, node: ir.ModelSelectorNode) -> Iterator[Diagnostic]:
         return
     money = money_of(graph)
     agents = [each for each in graph.parents(node) if isinstance(each, ir.AgentNode)]
-    if all(money.budgets(each) for each in agents):
+    if all(money.around(each, Budget) for each in agents):
         return
     if node.strategy == "budget_bounded":
         what = "falls back when a budget refuses a call"

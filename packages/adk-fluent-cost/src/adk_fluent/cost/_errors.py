@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from inspect import isawaitable
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import AdkFluentError, DataFileError, RunError, UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import must_be
 from adk_fluent.protocol import Clock, ModelCall, SystemClock
 
 if TYPE_CHECKING:
@@ -82,53 +81,6 @@ class FunctionError(RunError):
     __module__ = "adk_fluent.cost"  # where it is public
 
 
-def must_be(
-    kind: Any, value: Any, what: str, help: str | None = None, error: type[UsageError] = UsageError
-) -> None:
-    """Refuse a value of another kind, also from callers who check no types.
-
-    Args:
-        kind: What ``isinstance`` takes; a class itself is never a value of a protocol.
-        value: The value.
-        what: What takes which kind of value, for the error.
-        help: How it is written, for the error.
-        error: The error.
-
-    Raises:
-        UsageError: It is of another kind.
-    """
-    is_bool = isinstance(value, bool) and kind is not bool  # to Python alone, it is an int
-    if is_bool or isinstance(value, type) or not isinstance(value, kind):
-        raise error(what, found=describe(value), help=help)
-
-
-def must_be_number(
-    value: Any,
-    what: str,
-    help: str | None = None,
-    *,
-    most: float = inf,
-    above_0: bool = False,
-    kind: Any = int | float,
-) -> None:
-    """Refuse what is no finite number of 0 or more.
-
-    Args:
-        value: The number.
-        what: What takes which numbers, for the error.
-        help: How it is written, for the error.
-        most: The largest one.
-        above_0: 0 is none.
-        kind: What ``isinstance`` takes.
-
-    Raises:
-        UsageError: It is none.
-    """
-    must_be(kind, value, what, help)
-    if not 0 <= value <= most or value == inf or (above_0 and not value):
-        raise UsageError(what, found=describe(value), help=help)
-
-
 def clock_or_system(clock: Any, where: str) -> Clock:
     """Return a clock, the machine's for None.
 
@@ -137,7 +89,7 @@ def clock_or_system(clock: Any, where: str) -> Clock:
     """
     if clock is None:
         return SystemClock()
-    must_be(Clock, clock, f"{where}(clock=...) takes a clock", help="one with now(), monotonic()")
+    must_be(Clock, clock, f"{where}(clock=...) takes a clock", "one with now(), monotonic()")
     return clock
 
 

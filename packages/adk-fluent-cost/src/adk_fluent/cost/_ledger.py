@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from adk_fluent.cost._errors import LedgerError, clock_or_system, must_be, must_be_number
-from adk_fluent.extend import LOG
+from adk_fluent.cost._errors import LedgerError, clock_or_system
+from adk_fluent.extend import LOG, must_be, must_be_number
 from adk_fluent.protocol import Clock, Money
 
 if TYPE_CHECKING:

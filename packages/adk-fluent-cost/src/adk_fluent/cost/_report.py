@@ -12,11 +12,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
 
-from adk_fluent.cost._errors import PriceError, must_be
+from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._prices._rates import is_plain, number
 from adk_fluent.cost._requests import Spent, quoted
-from adk_fluent.protocol import AgentEvent, Money, Unknown, Usage
+from adk_fluent.extend import must_be
+from adk_fluent.protocol import AgentEvent, Money, RunResult, Unknown, Usage
 
 #: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
 KEY: Final = "adk_fluent_cost"
@@ -115,9 +116,13 @@ def _begun(*alike: str | bool | None) -> str:
     return json.dumps(kept, separators=(",", ":"))[:-1]
 
 
-def records_on(event: AgentEvent) -> list[CostRecord] | None:
-    """Return the records that an event holds; None when nobody has attributed its costs."""
-    text: Any = event.custom_metadata.get(KEY)
+def records_on(notes: Mapping[str, Any]) -> list[CostRecord] | None:
+    """Return the records that stand on an event; None when nobody has attributed its costs.
+
+    Args:
+        notes: Its ``custom_metadata``.
+    """
+    text: Any = notes.get(KEY)
     if not isinstance(text, str):
         return None
     kept: Any = None
@@ -335,9 +340,9 @@ def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> Co
     """Return what a run cost.
 
     Where `cost_attribution` stood around it, its records are read from the events: they have what
-    was thrown away, too; but for a request that ends after the last answer of the run, as that of
-    a race's loser may, which `on_record`, the metric and budgets alone have. Other events are
-    priced by the tokens that they report and the model that they name.
+    was thrown away, too. A request that ends after the last answer of the run, as that of a race's
+    loser may, is on no event: the result has it. Other events are priced by the tokens that they
+    report and the model that they name.
 
     Args:
         result: What ``run`` returned, or any events.
@@ -354,12 +359,19 @@ def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> Co
         must_be(AgentEvent, event, "cost_of takes the events of a run", help, PriceError)
         if event.is_partial:
             continue
-        kept = records_on(event)
+        kept = records_on(event.custom_metadata)
         if kept is None:
             records += _reported(event, books)
         else:
             records += kept if prices is None else (_again(each, books) for each in kept)
-    return CostReport(records)
+    late = late_records(result)
+    return CostReport([*records, *(late if prices is None else (_again(e, books) for e in late))])
+
+
+def late_records(result: object) -> list[CostRecord]:
+    """Return the records of a result that are on no event."""
+    notes = result.notes if isinstance(result, RunResult) else ()
+    return [record for each in notes for record in records_on(each) or ()]
 
 
 def _reported(event: AgentEvent, books: PriceBooks) -> Iterator[CostRecord]:

@@ -255,19 +255,14 @@ def quoted(
         at: When.
         own: What candidates of a selector bring; None is those of the one around this.
     """
-    books = with_candidates(books, own)
+    own = CANDIDATE_PRICES.get() if own is None else own
+    books = books if own is None else books.with_own(own)
     *answered, asked = names_of(model, spent.served)
     for name in answered:
         quote = books.quote(name, spent.usage, at, tier=spent.tier)
         if quote.source:
             return quote
     return books.quote(asked, spent.usage, at, tier=spent.tier)
-
-
-def with_candidates(books: PriceBooks, own: PriceBook | None = None) -> PriceBooks:
-    """Return price books with what candidates bring; None is those of the selector around this."""
-    own = CANDIDATE_PRICES.get() if own is None else own
-    return books if own is None else books.with_own(own)
 
 
 def names_of(model: str, served: str) -> Sequence[str]:

@@ -22,8 +22,9 @@ What the modules hold:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from adk_fluent.extend import lazy_names
 
 if TYPE_CHECKING:
     from adk_fluent.debug._diff import EventChange, EventDiff, diff_events
@@ -46,29 +47,22 @@ if TYPE_CHECKING:
     from adk_fluent.debug._replay_report import ReplayReport, replay, replay_async
     from adk_fluent.debug._replayer_backend import ReplayerBackend
     from adk_fluent.debug._time_travel_adk import TimeTravel
-else:
-    _PLACES = {
-        name: module
-        for module, names in {
-            "_diff": "EventChange EventDiff diff_events",
-            "_errors": "PipelineMismatchError RecordedError RecordingFileError "
+else:  # a type checker must see a misspelt name, not Any
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "debug._diff": "EventChange EventDiff diff_events",
+            "debug._errors": "PipelineMismatchError RecordedError RecordingFileError "
             "ReplayMismatchError UnusedInteractionsError",
-            "_recorded_run": "Interaction LLMInteraction RecordedRun RemoteInteraction "
+            "debug._recorded_run": "Interaction LLMInteraction RecordedRun RemoteInteraction "
             "ToolInteraction",
-            "_recorder": "Recorder recorder",
-            "_recording": "Recording",
-            "_replayer_backend": "ReplayerBackend",
-            "_replay_report": "ReplayReport replay replay_async",
-            "_time_travel_adk": "TimeTravel",
-        }.items()
-        for name in names.split()
-    }
-
-    def __getattr__(name: str) -> Any:
-        if name not in _PLACES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
-        return value
+            "debug._recorder": "Recorder recorder",
+            "debug._recording": "Recording",
+            "debug._replayer_backend": "ReplayerBackend",
+            "debug._replay_report": "ReplayReport replay replay_async",
+            "debug._time_travel_adk": "TimeTravel",
+        },
+    )
 
 
 __all__ = [

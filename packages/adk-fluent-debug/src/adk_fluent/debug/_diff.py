@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent.debug._recorded_run import Data, counted
 from adk_fluent.debug._redaction import REDACTED
-from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import must_be
 from adk_fluent.protocol import AgentEvent, asked_key
 
 if TYPE_CHECKING:
@@ -314,6 +313,5 @@ def _listed(events: Any) -> list[AgentEvent]:
     is_some = hasattr(events, "__iter__") and not isinstance(events, str | bytes | dict)
     made: list[Any] = list(cast("Iterable[Any]", events)) if is_some else [events]
     for each in made:
-        if not isinstance(each, AgentEvent):
-            raise UsageError("diff_events takes two lists of events", found=describe(each))
+        must_be(AgentEvent, each, "diff_events takes two lists of events")
     return made

@@ -13,8 +13,7 @@ from adk_fluent.debug._file import Stream
 from adk_fluent.debug._recorded_run import Data, RecordedRun, pipeline_data
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction, without_content
-from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import must_be
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,10 +103,8 @@ class Notes:
         flags = {"capture_content": capture_content, "capture_state": capture_state}
         flags |= {"overwrite": overwrite, "spans": spans}
         for name, value in flags.items():
-            if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-                raise UsageError(f"{name}= takes True or False", found=type(value).__name__)
-        if not isinstance(stream, str | PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
-            raise UsageError("stream= takes the path of a file", found=describe(stream))
+            must_be(bool, value, f"{name}= takes True or False")
+        must_be(str | PathLike | None, stream, "stream= takes the path of a file")
         self.capture_content: bool = capture_content
         self.capture_state: bool = capture_state
         self.spans: bool = spans

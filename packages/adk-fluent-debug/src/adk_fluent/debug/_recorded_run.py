@@ -112,9 +112,6 @@ class Recorded:
         self.path: Path | None = None
         self.edited: bool = False
 
-    def _is_in(self, file: Path) -> None:
-        self.path = file
-
     def __repr__(self) -> str:
         runs = counted(len(self.runs), "run")
         calls = counted(len(self.llm_interactions), "model call")

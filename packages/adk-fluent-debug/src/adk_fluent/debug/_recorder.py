@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from adk_fluent.debug._recording import Recording
 
 _OTHERS: Final = (
-    "what runs in other threads, as with DbosEngine, is recorded where the pipeline has it: "
-    "pipeline.middleware(recorder)"
+    "a block reaches pipelines that are compiled in it, and no other threads, as DbosEngine has "
+    "them; those are recorded where the pipeline has it, pipeline.middleware(recorder), and agents "
+    "of ADK as a step of one, Pipeline(agent)"
 )
 _FLAGS: Final = {"capture_content": True, "capture_state": True, "spans": False}
 

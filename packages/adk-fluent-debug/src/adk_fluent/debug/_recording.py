@@ -11,7 +11,7 @@ from adk_fluent.debug import _file
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._recorded_run import Data, Recorded, RecordedRun
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG, describe
+from adk_fluent.extend import LOG, must_be
 
 if TYPE_CHECKING:
     from typing import Self
@@ -40,7 +40,7 @@ class Recording(Recorded):
         file = Path(path)
         _file.check_replaced(file)
         _file.write(file, self.to_json())
-        self._is_in(file)
+        self.path = file
 
     def to_json(self) -> str:
         """What stands in its file."""
@@ -150,12 +150,8 @@ class Recording(Recorded):
         """
         from adk_fluent.debug._html import html_page  # noqa: PLC0415  # seldom needed
 
-        if against is not None and not isinstance(against, Recording):  # pyright: ignore[reportUnnecessaryIsInstance]  # of whoever has no type checker
-            raise UsageError(
-                "to_html(against=) takes a recording",
-                found=describe(against),
-                help="Recording.load(path) reads a file",
-            )
+        what, help = "to_html(against=) takes a recording", "Recording.load(path) reads a file"
+        must_be(Recording | None, against, what, help)
         file = Path(path)
         _file.RecordingFile.write_page(file, [html_page(self, against)])
         return file

@@ -13,8 +13,7 @@ from adk_fluent.debug._errors import PipelineMismatchError, ReplayMismatchError
 from adk_fluent.debug._recorded_run import called
 from adk_fluent.debug._recording import check_usable
 from adk_fluent.debug._replayer_backend import ReplayerBackend
-from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe, run_sync
+from adk_fluent.extend import must_be, run_sync
 from adk_fluent.ir import AppNode, ExecutionConfig, Node
 from adk_fluent.protocol import Resume
 
@@ -97,12 +96,8 @@ async def replay_async(
     recording = backend.recording
     check_usable(recording, "replayed", compared=True)
     node: Any = pipeline.to_ir() if hasattr(pipeline, "to_ir") else pipeline
-    if not isinstance(node, Node):
-        raise UsageError(
-            "replay takes a pipeline and a recording of it",
-            found=describe(pipeline),
-            help="replay(pipeline, Recording.load('run.json'))",
-        )
+    help = "replay(pipeline, 'run.json'); Pipeline(agent) makes one of an agent of ADK"
+    must_be(Node, node, "replay takes a pipeline and a recording of it", help)
     own = (node.execution if isinstance(node, AppNode) else None) or ExecutionConfig()
     compiled: dict[bool, Any] = {}
     report = ReplayReport(backend)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.debug._tape import Tapes
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import middleware_everywhere
+from adk_fluent.extend import LOG, middleware_everywhere
 from adk_fluent.protocol import BackendBase, resume_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class ReplayerBackend(Tapes, BackendBase[Any]):
         recording: What is replayed.
         redaction: What is taken out of calls before they are compared.
         missed: How many calls were made that were not recorded.
+        begun: How many runs have begun to be replayed.
         cancels: Runs that were cancelled are cancelled here, as `replay` has it; False leaves that
             to whoever runs them, as it was when they were recorded.
 
@@ -61,24 +62,32 @@ class ReplayerBackend(Tapes, BackendBase[Any]):
 
     def __enter__(self) -> Self:
         """Replay every run of a pipeline that is compiled in this block, whatever its backend."""
+        self._blocks.append(self._block())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Replay no further runs; that there were none is logged."""
+        self._blocks.pop().close()
+        if not self.begun and error[0] is None:
+            LOG.warning(
+                "no run was replayed in this block: a block reaches pipelines that are compiled "
+                "in it, and no other threads; give those pipeline.run(..., backend=)"
+            )
+
+    def _block(self) -> ExitStack:
         from adk_fluent.debug._run_replayer import RunReplayer  # noqa: PLC0415  # ADK, when it is used
 
         stack = ExitStack()
         if self._recorder is not None:
             stack.enter_context(self._recorder)
         stack.enter_context(middleware_everywhere(RunReplayer(self)))
-        self._blocks.append(stack)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Replay no further runs."""
-        self._blocks.pop().close()
+        return stack
 
     # --- a backend -----------------------------------------------------------------------------
 
     def compile(self, node: Node, config: ExecutionConfig | None = None) -> Any:
         """Compile a pipeline, with the recording in the place of its models and tools."""
-        with self:
+        with self._block():
             return self._adk.compile(node, config)
 
     async def stream(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from adk_fluent.debug._diff import Difference, first_difference, shown
 from adk_fluent.debug._errors import ReplayMismatchError, UnusedInteractionsError
-from adk_fluent.debug._recorded_run import Data, called, counted
+from adk_fluent.debug._recorded_run import Data, called, counted, number_of
 from adk_fluent.debug._recorder import Recorder
 from adk_fluent.debug._recording import Recording, check_usable
 from adk_fluent.debug._redaction import Redact, Redaction
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import LOG, describe, one_of
+from adk_fluent.extend import LOG, describe, must_be, one_of
 from adk_fluent.ir import AdkAgentNode, walk
 
 if TYPE_CHECKING:
@@ -52,15 +52,13 @@ class Tapes:
     ) -> None:
         one_of(on_mismatch, get_args(OnMismatch), "on_mismatch")
         modes: Mapping[str, Any] = {"": tools} if isinstance(tools, str) else tools
-        if not isinstance(modes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError("tools= takes 'replay', 'live' or a mapping", found=describe(tools))
+        must_be(Mapping, modes, "tools= takes 'replay', 'live' or a mapping")
         for each in modes.values():
             one_of(each, get_args(ToolMode), "tools")
-        if not isinstance(patience, int | float) or not patience > 0:  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
+        if not isinstance(patience, int | float) or not patience > 0:  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
             raise UsageError("patience= is a number of seconds above 0", found=describe(patience))
         loaded = Recording.load(recording) if isinstance(recording, str | PathLike) else recording
-        if not isinstance(loaded, Recording):  # pyright: ignore[reportUnnecessaryIsInstance]  # the same
-            raise UsageError("a replay takes a Recording, or its file", found=describe(recording))
+        must_be(Recording, loaded, "a replay takes a Recording, or its file")
         check_usable(loaded, "replayed")
         if not loaded.runs:
             raise UsageError("this recording cannot be replayed: it holds no run")
@@ -69,6 +67,7 @@ class Tapes:
         self.on_mismatch: OnMismatch = on_mismatch
         self.patience: float = patience
         self.missed: int = 0
+        self.begun: int = 0
         self.cancels: bool = False
         self._tools = dict(modes)
         self._service = session_service
@@ -104,6 +103,7 @@ class Tapes:
     def take(self, message: Data | None, *, resumed: bool) -> tuple[int, Tape]:
         """The recorded run that a run which begins now replays, and a fresh tape of it."""
         number = self.next_run(message, resumed=resumed)
+        self.begun += 1
         self._taken.add(number)
         if len(self._taken) == len(self.recording.runs):
             self._taken.clear()
@@ -229,13 +229,8 @@ class Tape:
             difference = _changed(each, asked)
             if difference is None:
                 self.used.add(each.entry)
-                if each.end is None and not self.status:
-                    raise ReplayMismatchError(
-                        f"replay: {who} was at work where the recording ends",
-                        agent=agent,
-                        found="the run was cut off before this call was answered",
-                        help="replay with on_mismatch='live' to go on from here",
-                    )
+                if each.end is None:
+                    raise self._unanswered(f"replay: {who}", each)
                 self.turnstile.done(each.entry)
                 return each
             if nearest is None and each.branch == branch:
@@ -258,6 +253,17 @@ class Tape:
             now=now,
             found=f"recorded: {shown(recorded)}\n         now:      {shown(now)}",
         )
+
+    def _unanswered(self, who: str, call: Interaction) -> ReplayMismatchError:
+        number = number_of(self.entries[call.entry])
+        what = "makes a call whose answer is missing in the recording"
+        found = f"entry {call.entry} of its tape begins call {number}, and none ends it"
+        help = "put the answer back if the file was edited, or record again"
+        if not self.status:
+            what = "was at work where the recording ends"
+            found = "the run was cut off before this call was answered"
+            help = "replay with on_mismatch='live' to go on from here"
+        return ReplayMismatchError(f"{who} {what}", agent=call.agent_name, found=found, help=help)
 
 
 def _is_of(call: Interaction, agent: str, tool: str | None) -> bool:

@@ -155,21 +155,16 @@ class TimeTravel:
 
 def _place(session: Session, at: Any) -> int:
     """The index of an event in its session."""
-    events = session.events
-    if isinstance(at, str):
-        for index, event in enumerate(events):
-            if event.id == at:
-                return index
-        what = f"session {session.id!r} has no event of id {at!r}"
-    elif isinstance(at, int) and not isinstance(at, bool):
-        if -len(events) <= at < len(events):
-            return at % len(events)
-        what = f"session {session.id!r} has no event {at}"
-    else:
-        raise UsageError("at= takes the index or the id of an event", found=describe(at))
+    extend.must_be(int | str, at, "at= takes the index or the id of an event")
+    ids = [each.id for each in session.events]
+    if isinstance(at, str) and at in ids:
+        return ids.index(at)
+    if isinstance(at, int) and -len(ids) <= at < len(ids):
+        return at % len(ids)
+    which = f"of id {at!r}" if isinstance(at, str) else at
     raise UsageError(
-        what,
-        found=f"it has {len(events)} events",
+        f"session {session.id!r} has no event {which}",
+        found=f"it has {len(ids)} events",
         help="an index of session.events, or event.id of an event of a run",
     )
 
@@ -192,8 +187,7 @@ def _state(session: Session, stop: int) -> Data:
 
 
 def _mapping(name: str, given: Any) -> Mapping[Any, Any]:
-    if not isinstance(given, Mapping | None):
-        raise UsageError(f"{name}= takes a mapping", found=describe(given))
+    extend.must_be(Mapping | None, given, f"{name}= takes a mapping")
     return cast("Mapping[Any, Any]", given or {})
 
 

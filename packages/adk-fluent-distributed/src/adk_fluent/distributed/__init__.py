@@ -7,8 +7,9 @@ runs.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from adk_fluent.extend import lazy_names
 
 if TYPE_CHECKING:
     from adk_fluent.distributed._call import RunStatus, SegmentCall, SegmentResult, Status
@@ -21,26 +22,22 @@ if TYPE_CHECKING:
     from adk_fluent.distributed._segments import Pipeline, Segment, SegmentPlan, split
     from adk_fluent.distributed._summaries import RunSummary, WorkerSummary
     from adk_fluent.ir import ExecutionBoundary, ScalingConfig, TransportConfig
-else:
-    _MODULES = {
-        "distributed._call": ("RunStatus", "SegmentCall", "SegmentResult", "Status"),
-        "distributed._dbos": ("DbosEngine",),
-        "distributed._engine": ("EngineCapabilities", "SegmentEngine"),
-        "distributed._errors": ("BoundaryError", "DistributedRunError", "EngineError"),
-        "distributed._inline": ("InlineEngine",),
-        "distributed._key": ("idempotency_key",),
-        "distributed._processes": ("ProcessIsolation",),
-        "distributed._segments": ("Pipeline", "Segment", "SegmentPlan", "split"),
-        "distributed._summaries": ("RunSummary", "WorkerSummary"),
-        "ir": ("ExecutionBoundary", "ScalingConfig", "TransportConfig"),
-    }
-    _LAZY = {name: module for module, names in _MODULES.items() for name in names}
-
-    def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"adk_fluent.{_LAZY[name]}"), name)
-        return value
+else:  # a type checker must see a misspelt name, not Any
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "distributed._call": "RunStatus SegmentCall SegmentResult Status",
+            "distributed._dbos": "DbosEngine",
+            "distributed._engine": "EngineCapabilities SegmentEngine",
+            "distributed._errors": "BoundaryError DistributedRunError EngineError",
+            "distributed._inline": "InlineEngine",
+            "distributed._key": "idempotency_key",
+            "distributed._processes": "ProcessIsolation",
+            "distributed._segments": "Pipeline Segment SegmentPlan split",
+            "distributed._summaries": "RunSummary WorkerSummary",
+            "ir": "ExecutionBoundary ScalingConfig TransportConfig",
+        },
+    )
 
 
 __all__ = [

@@ -6,8 +6,9 @@ are imported on first use; ADK is imported when something runs.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from adk_fluent.extend import lazy_names
 
 if TYPE_CHECKING:
     from adk_fluent.eval._cases._case import FluentCase
@@ -40,31 +41,24 @@ if TYPE_CHECKING:
     )
     from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.eval._suite import FluentEvalSuite
-else:
-    _PLACES = {
-        name: module
-        for module, names in {
-            "_cases._case": "FluentCase",
-            "_cases._judge": "FluentJudge",
-            "_cases._suite": "Gate",
-            "_cases._turn": "ToolCall Turn UserSimulation",
-            "_errors": "EvalError EvalFailedError EvalFileError MetricUnavailableError",
-            "_metrics": "PrebuiltMetrics",
-            "_outcome": "CaseOutcome Finding MetricScore MetricStatus Status Step ToolUse"
+else:  # a type checker must see a misspelt name, not Any
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "eval._cases._case": "FluentCase",
+            "eval._cases._judge": "FluentJudge",
+            "eval._cases._suite": "Gate",
+            "eval._cases._turn": "ToolCall Turn UserSimulation",
+            "eval._errors": "EvalError EvalFailedError EvalFileError MetricUnavailableError",
+            "eval._metrics": "PrebuiltMetrics",
+            "eval._outcome": "CaseOutcome Finding MetricScore MetricStatus Status Step ToolUse"
             " TurnOutcome",
-            "_report._report": "FluentEvalReport ModelMatrix",
-            "_report._statistics": "CaseChange MetricSummary RegressionReport TagSummary",
-            "_running._kept": "ResponseCache",
-            "_suite": "FluentEvalSuite",
-        }.items()
-        for name in names.split()
-    }
-
-    def __getattr__(name: str) -> Any:
-        if name not in _PLACES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
-        return value
+            "eval._report._report": "FluentEvalReport ModelMatrix",
+            "eval._report._statistics": "CaseChange MetricSummary RegressionReport TagSummary",
+            "eval._running._kept": "ResponseCache",
+            "eval._suite": "FluentEvalSuite",
+        },
+    )
 
 
 __all__ = [

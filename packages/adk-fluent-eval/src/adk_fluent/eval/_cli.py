@@ -67,7 +67,7 @@ def _load_suite(text: str, pipeline: str | None = None) -> FluentEvalSuite:
     """
     if read := _READERS.get(Path(text).suffix.lower()):
         with redirect_stdout(sys.stderr):
-            given = None if pipeline is None else cli.load(pipeline)
+            given = None if pipeline is None else _attribute(cli.Target.parse(pipeline))
         return read(text, given)
     if pipeline is not None:
         raise click.UsageError("--pipeline is for files of cases; the suite of a module has one.")
@@ -96,6 +96,11 @@ def _load_suite(text: str, pipeline: str | None = None) -> FluentEvalSuite:
         what = f"{text} is not a FluentEvalSuite"
         raise target.error(what, f"suites in the module: {names}", found=describe(value))
     return value
+
+
+def _attribute(target: cli.Target) -> Any:
+    """What a target names, as it is: a suite takes graphs and Apps of ADK, too."""
+    return cli.attribute_of(target, cli.module_of(target))
 
 
 _STDOUT: Final = "-"

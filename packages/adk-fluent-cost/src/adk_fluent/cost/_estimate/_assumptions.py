@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.cost._errors import must_be, must_be_number
-from adk_fluent.cost._report import cost_of, records_on
+from adk_fluent.cost._report import KEY, cost_of, late_records
 from adk_fluent.errors import UsageError, nearest_name
-from adk_fluent.extend import describe
+from adk_fluent.extend import describe, must_be, must_be_number
 from adk_fluent.protocol import RunResult
 
 if TYPE_CHECKING:
+    from adk_fluent.cost._report import CostRecord
     from adk_fluent.protocol import AgentEvent
 
 _PLAIN: Final = (int, float)
@@ -157,29 +157,36 @@ class TrafficAssumptions:
         what = "TrafficAssumptions.from_results takes results of runs"
         help = "TrafficAssumptions.from_results([await pipeline.run(...)])"
         must_be(Iterable, results, what, help)
-        runs, calls = 0, Counter[str]()
+        calls = Counter[str]()
         prompts, answers = Counter[str](), Counter[str]()
         told: dict[object, dict[object, AgentEvent]] = {}
+        records: list[CostRecord] = []
         for result in results:  # of a run that waited, each part has one; that of an engine has all
             must_be(RunResult, result, what, help)
             run = told.setdefault((result and result[-1].run_id) or object(), {})
+            known = len(run)
             run.update((event.id or object(), event) for event in result)
+            records += late_records(result) if len(run) > known else ()  # it is told once
+        attributed = False
         for events in told.values():
-            runs += 1
-            for each in cost_of(events.values()).records:
-                calls[each.agent] += 1
-                prompts[each.agent] += each.usage.prompt + each.usage.tool
-                answers[each.agent] += each.usage.output + each.usage.thoughts
+            records += cost_of(events.values()).records
+            attributed |= any(KEY in each.custom_metadata for each in events.values())
+        for each in records:
+            if not each.usage.total:  # of a remote agent
+                continue
+            calls[each.agent] += 1
+            prompts[each.agent] += each.usage.prompt + each.usage.tool
+            answers[each.agent] += each.usage.output + each.usage.thoughts
         if not calls:
             what = "TrafficAssumptions.from_results needs results with model calls"
-            raise UsageError(what, found=f"{runs} results without any")
+            raise UsageError(what, found=f"{len(told)} results without any")
         return cls(
             invocations_per_day=invocations_per_day,
             avg_input_tokens={name: prompts[name] / n for name, n in calls.items()},
             avg_output_tokens={name: answers[name] / n for name, n in calls.items()},
-            measured_calls={name: n / runs for name, n in calls.items()},
+            measured_calls={name: n / len(told) for name, n in calls.items()},
             # events alone do not tell of agents in tools
-            all_measured=any(records_on(each) for run in told.values() for each in run.values()),
+            all_measured=attributed,
             context_growth=False,
         )
 

@@ -13,12 +13,12 @@ from math import ceil, floor, inf, isclose, log, nan, sqrt
 from random import Random
 from typing import Any, Final
 
-from adk_fluent.cost._errors import must_be, must_be_number
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
 from adk_fluent.cost._estimate._measured import Measured
 from adk_fluent.cost._estimate._walk import Position, Range, Walk
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._report import CostReport, in_table
+from adk_fluent.extend import must_be, must_be_number
 from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, Node, RouteNode
 from adk_fluent.protocol import Unknown, Usage
 
@@ -356,7 +356,8 @@ def estimate_cost(
     """
     is_builder = hasattr(pipeline.__class__, "to_ir")  # a class of builders is none
     root = pipeline.to_ir() if is_builder else pipeline
-    must_be(Node, root, "estimate_cost takes a pipeline")
+    help = "a builder or IR; Pipeline(agent) makes one of an agent of ADK"
+    must_be(Node, root, "estimate_cost takes a pipeline", help)
     traffic = TrafficAssumptions() if assumptions is None else assumptions
     must_be(TrafficAssumptions, traffic, "estimate_cost takes TrafficAssumptions")
     must_be(str, default_model, "estimate_cost(default_model=...) takes a name")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from adk_fluent.backends.viz import diagram, to_html
-from adk_fluent.cost._errors import must_be
 from adk_fluent.cost._report import CostLine, CostReport
+from adk_fluent.extend import must_be
 from adk_fluent.ir import AdkAgentNode, AgentNode, Node, RemoteAgentNode
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from adk_fluent.cost._errors import PriceError, must_be
+from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.cost._prices._rates import MULTIPLIERS, Price, Rates, at_day, number, rates_of
 from adk_fluent.cost._prices._table import CHECKED, ROWS
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe
+from adk_fluent.extend import describe, must_be
 from adk_fluent.protocol import Money, PriceBook, Unknown, Usage
 
 #: What a call costs, in so far as that is known.
@@ -260,6 +260,7 @@ class PriceBooks:
 
     Attributes:
         books: The books, in order.
+        source: What they are called.
     """
 
     def __init__(self, books: Iterable[PriceBook]) -> None:
@@ -277,17 +278,13 @@ class PriceBooks:
             if not callable(getattr(each, "price", None)):
                 raise PriceError("PriceBooks takes price books", found=describe(each), help=_HELP)
         self._asked = [(each.price, source_of(each)) for each in self.books]
+        self.source: str = ", ".join(source for _, source in self._asked)
 
     def with_own(self, book: PriceBook) -> PriceBooks:
         """Return the same books with one more, which is asked before the default ones."""
         default = default_books()
         own = [each for each in self.books if each not in default]
         return PriceBooks([*own, book, *default])
-
-    @property
-    def source(self) -> str:
-        """What the books are called."""
-        return ", ".join(map(source_of, self.books))
 
     def price(self, model: str, usage: Usage, at: datetime, *, tier: str | None = None) -> Cost:
         """Return what one model call cost; see `adk_fluent.protocol.PriceBook`."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.cost._errors import PriceError, must_be
+from adk_fluent.cost._errors import PriceError
 from adk_fluent.errors import nearest_name
-from adk_fluent.extend import describe
+from adk_fluent.extend import must_be
 from adk_fluent.protocol import Money, Unknown, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import date
 
 
@@ -147,16 +147,12 @@ def rates_of(row: object, where: str) -> Rates:
     Raises:
         PriceError: A kind does not exist or is missing, or a number is no such price.
     """
-    if not _is_row(row):
-        raise PriceError(
-            f"{where}: prices are a mapping of kinds of tokens to USD per million",
-            found=describe(row),
-            help='such as {"input": 0.30, "output": 2.50}',
-        )
+    what = f"{where}: prices are a mapping of kinds of tokens to USD per million"
+    must_be(Mapping, row, what, 'such as {"input": 0.30, "output": 2.50}', PriceError)
     given = cast("Mapping[str, Any]", row)
     for kind in given:
         if kind not in KINDS:
-            near = nearest_name(kind, KINDS)
+            near = nearest_name(str(kind), KINDS)
             raise PriceError(
                 f"{where}: there is no kind of tokens {kind!r}",
                 help=f"did you mean {near!r}?" if near else f"kinds are {', '.join(KINDS)}",
@@ -165,12 +161,6 @@ def rates_of(row: object, where: str) -> Rates:
         if kind not in given:
             raise PriceError(f"{where}: the price {kind!r} is missing", help="0 is free of charge")
     return Rates(**{kind: amount(value, f"{where}, {kind}") for kind, value in given.items()})
-
-
-def _is_row(row: object) -> bool:
-    if not hasattr(row, "items"):
-        return False
-    return all(isinstance(key, str) for key in cast("Mapping[Any, Any]", row))
 
 
 def number(value: Any, what: str, help: str | None = None) -> Decimal:

@@ -91,6 +91,7 @@ class _Selecting:
         several = choice.fallback is not None or choice.judge is not None
         self._snapshot = RequestSnapshot(call.request) if several else None
         self._cache = call.request.cache_metadata
+        self._key = f"{_STAYS}:{call.agent}"
         self.asked: int = 0
 
     async def reply(self) -> ModelReply:
@@ -176,10 +177,6 @@ class _Selecting:
             self._call.ctx.state[self._key] = self._choice.names[self.asked]
         self._compare(spent, ladder[-1].at)
         return answer
-
-    @property
-    def _key(self) -> str:
-        return f"{_STAYS}:{self._call.agent}"
 
     def _start(self, ladder: Sequence[Option]) -> int:
         """Where to begin: a session stays with the better model that it has gone over to."""

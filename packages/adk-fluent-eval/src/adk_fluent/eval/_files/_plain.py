@@ -60,6 +60,8 @@ _TEXTS: Final = (
     *("input", "id", "reference_response", "target_node", "trajectory_match"),
     *("expected_status", "skip", "xfail"),
 )
+#: What spreadsheets write where a field takes a reason.
+_NO_REASON: Final = frozenset({"true", "false", "yes", "no", "0", "1"})
 _LONGEST: Final = 2**31 - 1  # characters of a cell
 
 
@@ -138,6 +140,9 @@ def _fields(source: Source, columns: list[str], map: dict[str, str]) -> list[str
 
 def _cell(source: Source, field: str, text: str) -> Any:
     """The value of a cell of CSV: a text, a list with ``|`` between its items, or JSON."""
+    if field in {"skip", "xfail"} and text.strip().lower() in _NO_REASON:
+        help = "write the reason, or leave the cell empty"
+        raise source.error((), f"{field} is a reason, not a yes or no", found=text, help=help)
     if field in _TEXTS or field.startswith(_METADATA):
         return text
     if not text.lstrip().startswith(("[", "{")):

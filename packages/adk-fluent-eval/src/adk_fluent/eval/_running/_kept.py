@@ -6,11 +6,14 @@ digest of all that its result depends on: the case, the pipeline, the metrics an
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import sys
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from adk_fluent.eval._arguments import require, require_type
 from adk_fluent.eval._errors import EvalFileError
@@ -18,6 +21,9 @@ from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._json import json_line
 from adk_fluent.eval._text import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 CacheMode = Literal["auto", "record", "replay"]
 _ANSWER: Final = {"kind": "model-answer", "schema": 1}
@@ -82,6 +88,8 @@ class ResponseCache:
 
 
 _HEAD: Final = {"kind": "eval-journal", "schema": 1}
+_LOCKED: Final = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}  # the last two on Windows
+_BEYOND: Final = 1 << 30  # a byte that no journal has: Windows lets nobody read what is locked
 
 
 class Journal:
@@ -93,9 +101,6 @@ class Journal:
 
     Attributes:
         problem: Why outcomes could not be written; empty if they were.
-
-    Raises:
-        EvalFileError: The file is not a journal, is of another suite, or is broken.
     """
 
     def __init__(self, path: str | os.PathLike[str], suite: str) -> None:
@@ -103,10 +108,32 @@ class Journal:
         self._source = Source(self._path)
         self._kept: dict[tuple[str, int, str], tuple[CaseOutcome, Any]] = {}
         self._head = {"adk_fluent": _HEAD, "suite": suite}
-        self._fresh = not Path(path).exists() or not Path(path).stat().st_size
+        self._fresh = True
         self.problem = ""
-        if not self._fresh:
-            self._read()
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Read it, and keep other runs from it until the block ends, or the process.
+
+        Raises:
+            EvalFileError: Another run has it, or it is no journal, of another suite, or broken.
+        """
+        path, lock = Path(self._path), None
+        try:
+            if not path.exists() or path.is_file():  # a device is everybody's
+                with suppress(OSError):  # what cannot be opened cannot be written, which is said
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            if lock is not None and not _take(lock):
+                what = "another run is at work with this journal"
+                help = "wait for its end, or give each run a journal of its own"
+                raise EvalFileError(what, path=self._path, help=help)
+            if path.exists() and path.stat().st_size:
+                self._read()
+            yield
+        finally:
+            if lock is not None:
+                os.close(lock)
 
     def _read(self) -> None:
         # what was cut off when the process was killed may end within a character
@@ -119,7 +146,11 @@ class Journal:
             help = "give each suite a journal of its own"
             raise self._source.error((), what, found=shown(head), help=help)
         if last:
-            Source.write(self._path, (f"{line}\n" for line in lines))
+            try:  # in place: another file would be without the lock
+                os.truncate(self._path, Path(self._path).stat().st_size - len(tail))
+            except OSError as error:
+                what = f"the file cannot be written: {error.strerror or error}"
+                raise EvalFileError(what, path=self._path) from error
         for number, line in enumerate(lines[1:], 2):
             if line == lines[0]:  # of another process that began at the same time
                 continue
@@ -155,3 +186,20 @@ class Journal:
             self.problem = f"the journal cannot be written: {error.strerror or error}"
         else:
             self._fresh = False
+
+
+def _take(file: int) -> bool:
+    """Lock an open file until it is closed; False if somebody else has."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415  # Windows alone has it
+
+            os.lseek(file, _BEYOND, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415  # Windows does not have it
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:  # of another number where the file system has no locks
+        return error.errno not in _LOCKED
+    return True

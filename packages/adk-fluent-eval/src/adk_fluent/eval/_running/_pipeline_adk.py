@@ -199,7 +199,7 @@ def _call_factory(factory: Callable[[], Any]) -> Any:
 # --- inspection ----------------------------------------------------------------------------------
 
 
-def agent_tree(root: Any) -> Iterator[Any]:
+def agent_tree(root: Any, *, in_tools: bool = True) -> Iterator[Any]:
     """Yield agents and steps at and below one, those of graphs and inside tools included."""
     todo, seen = [root], set[int]()
     while todo:
@@ -210,7 +210,8 @@ def agent_tree(root: Any) -> Iterator[Any]:
         seen.add(id(here))
         yield here
         todo += getattr(here, "sub_agents", None) or ()
-        todo += (tool.agent for tool in _tools(here) if isinstance(tool, AgentTool))
+        if in_tools:
+            todo += (tool.agent for tool in _tools(here) if isinstance(tool, AgentTool))
         todo += getattr(getattr(here, "graph", None), "nodes", None) or ()
 
 
@@ -248,16 +249,15 @@ def _middlewares(app: App, every: list[Any]) -> Iterator[Any]:
 def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Target:
     every = [*agent_tree(app.root_agent)]
     held = [tool for agent in every for tool in _tools(agent)]
-    inside = [tool for tool in held if isinstance(tool, AgentTool)]
-    inner = [each for tool in inside for each in agent_tree(tool.agent)]
-    unseen = (tool.agent for tool in inside if not getattr(tool, "include_plugins", True))
+    agent_tools = (tool for tool in held if isinstance(tool, AgentTool))
+    unseen = (tool.agent for tool in agent_tools if not getattr(tool, "include_plugins", True))
     hidden = [each for agent in unseen for each in agent_tree(agent)]
     unknown = [each for each in every if not isinstance(each, _TRANSPARENT)]
     around = [*_middlewares(app, every)]
     added = [added_tools(each) for each in around]
     prices = [each for each in (getattr(made, "__prices__", None) for made in around) if each]
     own = {name for names in added for name in names or ()}
-    outer = [each for each in every if not any(each is other for other in inner)]
+    outer = agent_tree(app.root_agent, in_tools=False)
     own |= {_tool_name(tool) or "" for each in outer for tool in _tools(each)}
     models = {each.name: _model_name(each) for each in every if isinstance(each, LlmAgent)}
     objects: dict[str | None, list[Any]] = {}

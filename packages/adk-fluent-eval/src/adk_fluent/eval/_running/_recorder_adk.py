@@ -6,6 +6,7 @@ Events, state, tool calls, tokens and cost; gates, tools to be confirmed, and lo
 from __future__ import annotations
 
 import copy
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, ToolUse, TurnOutcome
 from adk_fluent.eval._running._mocks import answers_of
 from adk_fluent.eval._text import error_line, plain, plural
-from adk_fluent.extend import is_journal_key, to_agent_event
+from adk_fluent.extend import is_journal_key, report_end, to_agent_event
 from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
@@ -110,7 +111,12 @@ class Recorder:
         turn = self._turn
         if turn is None or event.partial:
             return
+        report_end(event)
         made = to_agent_event(event)
+        if made.content is None and made.path is None and made.output is not None:
+            # of a function in a graph of ADK's, which may be its end
+            given = plain(made.output)
+            made.content = given if isinstance(given, str) else json.dumps(given)
         self._usages.append(made)
         made.state_delta = {key: _snapshot(each) for key, each in made.state_delta.items()}
         if made.state_delta:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from datetime import UTC, datetime
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.version import __version__
 
 from adk_fluent.backends.adk import resolve_model, to_content
-from adk_fluent.errors import AdkFluentError
+from adk_fluent.errors import AdkFluentError, UsageError
 from adk_fluent.eval._arguments import check_known, did_you_mean, require, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_cases, initial_state, simulation_of
 from adk_fluent.eval._cases._turn import key_of
@@ -36,7 +36,7 @@ from adk_fluent.eval._text import error_line
 from adk_fluent.extend import provided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
     from google.adk.models.base_llm import BaseLlm
 
@@ -68,7 +68,7 @@ class SuiteRun:
             *(_prices_of(options.get("prices")), _model_of(options.get("model"), "model=")),
             *(_cache_of(options.get("cache")), _model_of(suite.judge_model, "judge_model=")),
         )
-        _check_suite(self.cases, settings)
+        self._unknown_tools: list[tuple[str, str]] = _check_suite(self.cases, settings)
         runs = options.get("num_runs") or suite.num_runs
         self._units = [(case, run) for case in self.cases for run in range(1, runs + 1)]
         self._told: list[CaseOutcome] = []
@@ -127,20 +127,30 @@ class SuiteRun:
             return outcome
 
         async with aclosing(self._settings.targets):
-            tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
-            try:
-                for done in asyncio.as_completed(tasks):
-                    if (outcome := await done) is not None:
-                        yield outcome
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+            with nullcontext() if self._journal is None else self._journal.held():
+                tasks = [asyncio.create_task(told(*unit)) for unit in self._units]
+                try:
+                    for done in asyncio.as_completed(tasks):
+                        if (outcome := await done) is not None:
+                            yield outcome
+                finally:
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.gather(*tasks, return_exceptions=True)
         if self._journal is not None and self._journal.problem:
             self.notes.append(self._journal.problem)
+        self.notes += self._unused_mocks()
         if len(self._told) < len(self._units):
             self.interrupted = True
             self.notes.append("stopped after the first case that did not pass")
+
+    def _unused_mocks(self) -> Iterator[str]:
+        """Note mocks that answered no call, and of tools that were not known before the run."""
+        turns = [turn for outcome in self._told for turn in outcome.turns]
+        called = {use.name for turn in turns for use in turn.all_tool_uses}
+        for case, name in self._unknown_tools:
+            if name not in called:
+                yield f"the mock of tool {name!r} of case {case!r} has answered no call"
 
     async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
         """Run one case once, and close what it used."""
@@ -245,8 +255,13 @@ def _prices_of(given: Any) -> PriceBook | None:
 # --- checks before any model call ----------------------------------------------------------------
 
 
-def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> None:
-    """Check everything that the cases name; no model is called."""
+def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> list[tuple[str, str]]:
+    """Check everything that the cases name; no model is called.
+
+    Returns:
+        The mocks, by case and tool, of which a run has to tell whether there is such a tool.
+    """
+    unknown: list[tuple[str, str]] = []
     for judge in settings.suite.custom_judges:
         _model_of(judge.model, f"the model of judge {judge.name!r}")
     for each in settings.plugins:
@@ -259,15 +274,24 @@ def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> None:
             _model_of(user.model, "the model of a simulated user")
         initial_state(case)
         for turn in case.turns:
-            to_content(turn.input)
+            try:
+                to_content(turn.input)
+            except UsageError as error:
+                raise case.error(error.what, found=error.found, help=error.help) from error
         target = settings.targets.of(case)
+        names = [each.name for each in (*target.app.plugins, *settings.plugins)]
+        for name in names:
+            require(names.count(name) == 1, f"two plugins are called {name!r}", help="rename one")
         _check_tools(case, target)
+        names = (case.mock_tool_outputs or {}) if target.open else ()
+        unknown += [(case.name, name) for name in names if name not in target.tools]
         _check_steps(case, target)
         _check_answers(case, target, settings)
         _check_engine(case, settings)
         if case.max_cost_usd is not None and settings.prices is None:
             what = "max_cost_usd= needs prices, and there is no price book"
             raise case.error(what, help="give run(prices=...), or: pip install adk-fluent-cost")
+    return unknown
 
 
 def _check_tools(case: FluentCase, target: Target) -> None:
@@ -275,6 +299,12 @@ def _check_tools(case: FluentCase, target: Target) -> None:
     mocks = case.mock_tool_outputs or {}
     expected = [call.name for turn in case.turns for call in turn.trajectory or ()]
     if not target.open:
+        inside = target.tools - target.own_tools - BUILT_IN
+        for name in (each for each in expected if each in inside):
+            what = f"it expects a call of tool {name!r}, which an agent inside a tool makes"
+            found = f"tools in the case's session: {', '.join(sorted(target.own_tools))}"
+            help = "expect the call of the agent's tool: a trajectory has no others"
+            raise case.error(what, found=found, help=help)
         for what, names, known, kind in (
             ("expects a call of", expected, target.own_tools, "tools in the case's session"),
             ("mocks", mocks, target.tools, "tools"),

@@ -113,9 +113,12 @@ class Compiled:
             plugins: The user's own plugins, in order.
 
         Raises:
-            UsageError: ADK refuses its name or settings, or one of them is no plugin.
+            UsageError: ADK refuses its name or settings, one of them is no plugin, or two have the
+                same name.
         """
         _check_plugins(plugins)
+        every = [*self._plugins(), *plugins]
+        _check_names(every)
         fields = dict(self._settings)
         if self.config.compaction is not None:
             model = _summary_model(self.config, self.root)
@@ -124,9 +127,7 @@ class Compiled:
             fields["resumability_config"] = ResumabilityConfig(is_resumable=True)
         name = self.config.app_name
         try:
-            return App(
-                name=name, root_agent=self.root, plugins=[*self._plugins(), *plugins], **fields
-            )
+            return App(name=name, root_agent=self.root, plugins=every, **fields)
         except ValidationError as error:
             reasons = "; ".join(each["msg"] for each in error.errors())
             raise UsageError(
@@ -144,6 +145,14 @@ def _check_plugins(plugins: Any) -> None:
             found=describe(wrong[0]),
             help="such as [LoggingPlugin()], instances of BasePlugin",
         )
+
+
+def _check_names(plugins: Sequence[BasePlugin]) -> None:
+    """Refuse what each run would fail with: a Runner of ADK's has one plugin of a name."""
+    names = [each.name for each in plugins]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two plugins are called {name!r}", help="give one another name")
 
 
 def compile_ir(

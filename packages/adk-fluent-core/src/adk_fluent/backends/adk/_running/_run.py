@@ -44,7 +44,7 @@ from adk_fluent.errors import (
     unwrap,
 )
 from adk_fluent.ir import ExecutionConfig
-from adk_fluent.protocol import BackendBase, RunResult, collect_discarded, resume_of
+from adk_fluent.protocol import BackendBase, RunResult, collect_discarded, collect_notes, resume_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
@@ -234,7 +234,7 @@ class ADKBackend(BackendBase[Compiled]):
         values = dict(session.state)
         made: list[AgentEvent] = []
         told = Listeners(listeners)
-        with collect_discarded() as discarded:
+        with collect_discarded() as discarded, collect_notes(session.id) as notes:
             async with aclosing(
                 self._events(compiled, start, service, user_id, session.id, told=told)
             ) as events:
@@ -251,6 +251,7 @@ class ADKBackend(BackendBase[Compiled]):
             user_id=user_id,
             app_name=compiled.config.app_name,
             discarded=discarded,
+            notes=notes,
         )
 
     async def recall(

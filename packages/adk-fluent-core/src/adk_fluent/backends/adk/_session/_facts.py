@@ -210,6 +210,9 @@ def report_end(event: Event) -> None:
 
     ADK does so where the answer is streamed, or nothing of it came. One that is given again is
     made good.
+
+    Args:
+        event: An event of ADK's, which is changed.
     """
     reason = event.finish_reason
     if reason in _ENDS or event.error_code or "retried" in (stamp_of(event) or {}):

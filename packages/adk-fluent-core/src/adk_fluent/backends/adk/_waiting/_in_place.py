@@ -108,6 +108,17 @@ def answers_in_place(call: ModelCall, by: str) -> list[AnswerInPlace]:
     return found
 
 
+def fail_in_place(code: str, message: str) -> ModelReply:
+    """Return an error in the place of a model's answer, which took no tokens.
+
+    Args:
+        code: The error's code.
+        message: Its message.
+    """
+    error = LlmResponse(error_code=code, error_message=message, usage_metadata=_NOTHING)
+    return ModelReply([error])
+
+
 def refuse_in_place(code: str, message: str) -> ModelReply:
     """Return an error in the place of a model's answer that ends the run as rejected.
 
@@ -115,16 +126,9 @@ def refuse_in_place(code: str, message: str) -> ModelReply:
         code: The error's code.
         message: Its message: what was refused.
     """
-    return ModelReply(
-        [
-            LlmResponse(
-                error_code=code,
-                error_message=message,
-                usage_metadata=_NOTHING,
-                custom_metadata={_REFUSED: True},
-            )
-        ]
-    )
+    made = fail_in_place(code, message)
+    made.responses[0].custom_metadata = {_REFUSED: True}
+    return made
 
 
 def is_refusal(event: Event) -> bool:
