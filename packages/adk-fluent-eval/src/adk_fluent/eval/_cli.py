@@ -28,8 +28,7 @@ from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form, outcome_line
 from adk_fluent.eval._running._kept import CacheMode, ResponseCache
-from adk_fluent.eval._running._options import Engine, Progress, RunOptions
-from adk_fluent.eval._running._plan import MetricPlan
+from adk_fluent.eval._running._plan import Engine, MetricPlan, Progress, RunOptions
 from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._suite import FluentEvalSuite
 from adk_fluent.eval._text import encodable, error_line, one_line, plural
@@ -130,12 +129,12 @@ class Output:
     """The files of one command, and in a step of GitHub Actions its summary."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self._options = options
+        self.options = options
         self.failed = False
 
     def write(self, form: str, make: Callable[[], str]) -> None:
         """Write a document if its form was asked for."""
-        path: str | None = self._options.get(form)
+        path: str | None = self.options.get(form)
         if path == _STDOUT:
             sys.stdout.write(f"{encodable(make()).rstrip()}\n")
         elif path is not None:
@@ -183,7 +182,7 @@ class Output:
     def say(self, lines: Iterable[str]) -> None:
         """Print lines for the person: on standard error if standard output is a document."""
         for line in lines:
-            click.echo(line, err=_STDOUT in self._options.values())
+            click.echo(line, err=_STDOUT in self.options.values())
 
     def say_report(self, report: FluentEvalReport, *, quiet: bool = False) -> None:
         """Print the verdict, and the report."""
@@ -314,7 +313,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
             report = _run_interruptible(run.report())
     except KeyboardInterrupt:
         report = run.interrupted_report()
-    _write(report, baseline, options, output)
+    _write(report, baseline, output)
     ctx.exit(_code(report, output))
 
 
@@ -345,13 +344,9 @@ def _require_key(given: Any) -> None:
         cli.require_credentials(root)
 
 
-def _write(
-    report: FluentEvalReport,
-    baseline: FluentEvalReport | None,
-    options: dict[str, Any],
-    output: Output,
-) -> None:
+def _write(report: FluentEvalReport, baseline: FluentEvalReport | None, output: Output) -> None:
     """Write and print a report, also that of what was done when Ctrl-C stopped the run."""
+    options = output.options
     output.write_report(report, baseline)
     if options["adk_results"] is not None:
         agent = Path(options["adk_results"]).resolve()

@@ -12,6 +12,7 @@ Nothing is loaded until a test has the mark. ``-p no:adk_fluent_eval`` disables 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
@@ -32,21 +33,19 @@ _REFUSED: Final = {
 }
 
 
-@dataclass(slots=True)
+@dataclass
 class _Group:
     """The runs of a suite that one mark asks for."""
 
     suite: FluentEvalSuite
     options: dict[str, Any]
-    _run: SuiteRun | None = None
 
-    @property
+    @cached_property
     def suite_run(self) -> SuiteRun:
         """The suite, checked; an invalid one raises for each test."""
         from adk_fluent.eval._running._suite_run_adk import SuiteRun  # noqa: PLC0415  # imports ADK
 
-        self._run = self._run or SuiteRun(self.suite, cast("Any", self.options))
-        return self._run
+        return SuiteRun(self.suite, cast("Any", self.options))
 
 
 @dataclass(frozen=True, slots=True)

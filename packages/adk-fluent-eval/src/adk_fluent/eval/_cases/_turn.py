@@ -131,10 +131,10 @@ class UserSimulation:
         help = f"write script=[{given!r}]" if isinstance(given, str) else None
         require_type(given, list | tuple | None, "script= must be a list", help=help)
         require(all(map(is_text, given or ())), "script= must be a list of texts", given)
-        criteria, signal, persona = self.success_criteria, self.stop_signal, self.persona
+        criteria, persona = self.success_criteria, self.persona
         valid = criteria is None or is_text(criteria)
         require(valid, "success_criteria= must be a text", criteria)
-        require(is_text(signal), "stop_signal= must be a text", signal)
+        require(is_text(self.stop_signal), "stop_signal= must be a text", self.stop_signal)
         known = isinstance(persona, str | None) or hasattr(persona, "description")
         require(known, "persona= must be a text or a UserPersona", persona)
         positive("max_turns", self.max_turns)

@@ -20,7 +20,7 @@ from adk_fluent.eval._checks._checks import Observation, compute
 from adk_fluent.eval._files._cases_adk import to_eval_case
 from adk_fluent.eval._metrics import METRICS
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
-from adk_fluent.eval._running._judged_adk import AdkMetrics
+from adk_fluent.eval._running._judged_adk import AdkMetric
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import agent_tree
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.eval._running._light_adk import LightEvalService
-    from adk_fluent.eval._running._options import RunOptions
     from adk_fluent.eval._running._pipeline_adk import Target, Targets
-    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
+    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, RunOptions
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"
@@ -177,8 +176,8 @@ class CaseRun:
         if threshold is None or name not in METRICS or METRICS[name].by == "own":
             return compute(name, self.seen, threshold)
         judge, samples = self._settings.judge_model, self._settings.suite.judge_samples
-        by_adk = AdkMetrics(self.seen, self.models, judge, samples, self._simulation)
-        return await by_adk.score(planned)
+        by_adk = AdkMetric(planned, self.seen, self.models, judge, samples, self._simulation)
+        return await by_adk.score()
 
     def _ask(self, judge: FluentJudge) -> Callable[[str], Awaitable[str]] | None:
         """The function by which a judge asks its model."""

@@ -103,10 +103,11 @@ LLMRegistry.register(JudgeModel)
 
 
 @dataclass(slots=True)
-class AdkMetrics:
-    """Computes metrics of one run through ADK's evaluators.
+class AdkMetric:
+    """Computes a metric of one run through an evaluator of ADK's.
 
     Attributes:
+        planned: The metric, and what it must reach.
         seen: What the run did.
         models: Asks the judge.
         judge: The judge model; None if no metric needs one.
@@ -114,84 +115,89 @@ class AdkMetrics:
         simulation: The user of the case, if it is simulated.
     """
 
+    planned: PlannedMetric
     seen: Observation
     models: Models
     judge: BaseLlm | None
     samples: int
     simulation: UserSimulation | None
+    _findings: list[Finding] = field(init=False, default_factory=list[Finding])
 
-    async def score(self, planned: PlannedMetric) -> MetricScore:
-        """Compute a metric; what goes wrong gives no score, and the reason."""
-        metric, threshold = METRICS[planned.name], planned.threshold or 0.0
-        findings: list[Finding] = []
+    @property
+    def _metric(self) -> Metric:
+        return METRICS[self.planned.name]
+
+    @property
+    def _threshold(self) -> float:
+        return self.planned.threshold or 0.0
+
+    async def score(self) -> MetricScore:
+        """Compute the metric; what goes wrong gives no score, and the reason."""
+        name, threshold, found = self.planned.name, self._threshold, self._findings
         turns: list[float | None] = [None] * len(self.seen.turns)
         try:
-            if metric.by == "cloud":
-                return await self._cloud(metric, threshold)
-            if metric.name in _WHOLE:
+            if self._metric.by == "cloud":
+                return await self._cloud()
+            if name in _WHOLE:
                 turns = []
-                values = await self._conversation(metric, threshold, findings)
+                values = await self._conversation()
             else:
-                for at in self._turns(metric):
-                    turns[at] = await self._turn(metric, threshold, at, findings)
+                for at in self._turns():
+                    turns[at] = await self._turn(at)
                 values = [each for each in turns if each is not None]
         except Exception as error:  # noqa: BLE001  # of ADK and of judges
             why = str(error) if isinstance(error, _UnreadError) else error_line(error)
-            return scored(metric.name, None, threshold, reason=why)
+            return scored(name, None, threshold, reason=why)
         mean = sum(values) / len(values) if values else None
-        why = "; ".join(each.reason for each in findings if not each.ok)
+        why = "; ".join(each.reason for each in found if not each.ok)
         why = why if values else "there was nothing to judge"
-        return scored(metric.name, mean, threshold, reason=why, findings=findings, turns=turns)
+        return scored(name, mean, threshold, reason=why, findings=found, turns=turns)
 
-    def _turns(self, metric: Metric) -> list[int]:
-        seen = self.seen
+    def _turns(self) -> list[int]:
+        seen, needs = self.seen, self._metric.needs
         every = range(min(len(seen.turns), len(seen.invocations)))
-        if metric.needs == "reference_response":
+        if needs == "reference_response":
             return [at for at in every if seen.expected[at].reference_response is not None]
-        if metric.needs == "rubrics":
+        if needs == "rubrics":
             return [at for at in every if self._rubrics(at)]
         return [at for at in every if seen.turns[at].response.strip()]
 
-    async def _turn(
-        self, metric: Metric, threshold: float, at: int, findings: list[Finding]
-    ) -> float:
-        rubrics = self._rubrics(at) if metric.needs == "rubrics" else []
+    async def _turn(self, at: int) -> float:
+        rubrics = self._rubrics(at) if self._metric.needs == "rubrics" else []
         actual, expected = self.seen.invocations[at], None
         reference = self.seen.expected[at].reference_response
-        if metric.needs == "reference_response":
+        if self._metric.needs == "reference_response":
             answer = types.Content(role="model", parts=[types.Part(text=reference)])
             id, asked = actual.invocation_id, actual.user_content
             made = Invocation(invocation_id=id, user_content=asked, final_response=answer)
             expected = [made]
-        hearing, result = await self._heard(metric, threshold, rubrics, [actual], expected)
+        hearing, result = await self._heard(rubrics, [actual], expected)
         found = result.per_invocation_results[0] if result.per_invocation_results else None
         if rubrics:
             verdicts = _verdicts(rubrics, found, hearing, at + 1)
-            findings += verdicts
+            self._findings += verdicts
             return sum(each.ok for each in verdicts) / len(verdicts)
         if found is None or found.score is None:
             raise _unread(hearing, f"of turn {at + 1}")
-        ok = found.score >= threshold
+        ok = found.score >= self._threshold
         what = "answer agrees with the reference" if expected else "answer is grounded"
         why = "" if ok else shown(hearing.said[-1] if hearing.said else "")
         response = self.seen.turns[at].response
-        findings.append(Finding(what, ok, reference if expected else None, response, why, at + 1))
+        wanted = reference if expected else None
+        self._findings.append(Finding(what, ok, wanted, response, why, at + 1))
         return found.score
 
-    async def _conversation(
-        self, metric: Metric, threshold: float, findings: list[Finding]
-    ) -> list[float]:
+    async def _conversation(self) -> list[float]:
         rubrics: list[Rubric] = []
-        if metric.needs == "rubrics":
+        if self._metric.needs == "rubrics":
             for at in range(len(self.seen.expected)):
                 known = {each.rubric_id for each in rubrics}
                 rubrics += [each for each in self._rubrics(at) if each.rubric_id not in known]
-        actual = self.seen.invocations
-        hearing, result = await self._heard(metric, threshold, rubrics, actual, None)
+        hearing, result = await self._heard(rubrics, self.seen.invocations, None)
         results = result.per_invocation_results
         if rubrics:
             verdicts = _verdicts(rubrics, results[-1] if results else None, hearing, None)
-            findings += verdicts
+            self._findings += verdicts
             return [float(each.ok) for each in verdicts]
         # the judge is asked about each message but the first, and about the end
         heard = not hearing.failed and len(hearing.said) >= len(results) * self.samples
@@ -202,16 +208,11 @@ class AdkMetrics:
             ok = bool(score)
             why = "" if ok else "the message does not follow the plan"
             said = self.seen.turns[at - 1].input
-            findings.append(Finding("simulated user", ok, None, said, why, at))
+            self._findings.append(Finding("simulated user", ok, None, said, why, at))
         return scores
 
     async def _heard(
-        self,
-        metric: Metric,
-        threshold: float,
-        rubrics: list[Rubric],
-        actual: list[Invocation],
-        expected: list[Invocation] | None,
+        self, rubrics: list[Rubric], actual: list[Invocation], expected: list[Invocation] | None
     ) -> tuple[_Hearing, EvaluationResult]:
         assert self.judge is not None  # noqa: S101  # checked before any model call
         options: dict[str, Any] = {"judge_model": _JUDGE, "num_samples": self.samples}
@@ -219,9 +220,9 @@ class AdkMetrics:
         fields: dict[str, Any] = {"judge_model_options": eval_metrics.JudgeModelOptions(**options)}
         if rubrics:
             fields["rubrics"] = rubrics
-        if (user := self.simulation) is not None and metric.needs == "simulation":
+        if (user := self.simulation) is not None and self._metric.needs == "simulation":
             fields["stop_signal"] = user.stop_signal
-        evaluator = _evaluator(metric, threshold, fields)
+        evaluator = self._evaluator(**fields)
         scenario = None if user is None else scenario_of(self.seen.case, user)
         hearing = _Hearing(self.judge, self.models)
         token = _HEARING.set(hearing)
@@ -233,29 +234,29 @@ class AdkMetrics:
         finally:
             _HEARING.reset(token)
 
-    async def _cloud(self, metric: Metric, threshold: float) -> MetricScore:
-        evaluator = _evaluator(metric, threshold, {})
-        actual = self.seen.invocations
+    async def _cloud(self) -> MetricScore:
+        evaluator, actual = self._evaluator(), self.seen.invocations
         made: Any = await asyncio.to_thread(evaluator.evaluate_invocations, actual, actual, None)
         result: EvaluationResult = await made if isawaitable(made) else made
         turns = [each.score for each in result.per_invocation_results]
         why = "" if result.overall_score is not None else "Google Cloud gave no score"
-        return scored(metric.name, result.overall_score, threshold, reason=why, turns=turns)
+        score, least = result.overall_score, self._threshold
+        return scored(self.planned.name, score, least, reason=why, turns=turns)
+
+    def _evaluator(self, **fields: Any) -> Any:
+        """ADK's evaluator; with threshold and criterion, as versions read either."""
+        module, _, name = self._metric.evaluator.partition(":")
+        least = self._threshold
+        with chosen():
+            kind: Any = getattr(import_module(f"google.adk.evaluation.{module}"), name)
+            criterion = kind.criterion_type(threshold=least, **fields)
+            asked = EvalMetric(metric_name=self.planned.name, threshold=least, criterion=criterion)
+            return kind(eval_metric=asked)
 
     def _rubrics(self, at: int) -> list[Rubric]:
         """The rubrics of the case, and those of a turn."""
         turn = self.seen.expected[at].rubrics if at < len(self.seen.expected) else ()
         return [*rubrics_of(self.seen.case.rubrics), *rubrics_of(turn, f"turn_{at + 1}_rubric")]
-
-
-def _evaluator(metric: Metric, threshold: float, fields: dict[str, Any]) -> Any:
-    """ADK's evaluator; with threshold and criterion, as versions read either."""
-    module, _, name = metric.evaluator.partition(":")
-    with chosen():
-        kind: Any = getattr(import_module(f"google.adk.evaluation.{module}"), name)
-        criterion = kind.criterion_type(threshold=threshold, **fields)
-        asked = EvalMetric(metric_name=metric.name, threshold=threshold, criterion=criterion)
-        return kind(eval_metric=asked)
 
 
 @contextmanager

@@ -168,11 +168,9 @@ class Journal:
 
     def add(self, outcome: CaseOutcome, digest: str, result: str | None) -> None:
         """Append a finished run; what cannot be written is noted, and the run goes on."""
+        head = f"{json_line(self._head)}\n" if self._fresh else ""
         text = f'{{"digest":{json_line(digest)},"outcome":{json_line(outcome)},'
-        self._append(f'{text}"result":{result or "null"}}}\n')
-
-    def _append(self, text: str) -> None:
-        data = (f"{json_line(self._head)}\n{text}" if self._fresh else text).encode()
+        data = f'{head}{text}"result":{result or "null"}}}\n'.encode()
         path = Path(self._path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -101,9 +101,7 @@ class LightEvalService(adk_service.BaseEvalService):
             eval_set_id=inference_request.eval_set_id,
             eval_case_id=self.adk_case.eval_id,
             session_id=self.session_id,
-            status=adk_service.InferenceStatus.SUCCESS
-            if problem is None
-            else adk_service.InferenceStatus.FAILURE,
+            status=adk_service.InferenceStatus["SUCCESS" if problem is None else "FAILURE"],
             error_message=problem,
             inferences=made(events, self.recorder.app_details()) if problem is None else None,
         )

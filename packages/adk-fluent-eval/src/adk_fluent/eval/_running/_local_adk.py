@@ -23,11 +23,7 @@ from adk_fluent.eval._running._light_adk import STATUS, LightEvalService
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
-    from google.adk.evaluation.base_eval_service import (
-        EvaluateRequest,
-        InferenceRequest,
-        InferenceResult,
-    )
+    from google.adk.evaluation import base_eval_service as adk_service
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.events.event import Event
 
@@ -82,8 +78,8 @@ class LocalCaseService(LightEvalService):
         return [self._native[name] or _metric(name, each.threshold) for name, each in every]
 
     async def perform_inference(
-        self, inference_request: InferenceRequest
-    ) -> AsyncGenerator[InferenceResult]:
+        self, inference_request: adk_service.InferenceRequest
+    ) -> AsyncGenerator[adk_service.InferenceResult]:
         """Run the conversation."""
         request = inference_request
         self._sets.create_eval_set(app_name=request.app_name, eval_set_id=request.eval_set_id)
@@ -97,7 +93,9 @@ class LocalCaseService(LightEvalService):
                 problem = self.recorder.end(each.error_message) or self.recorder.problem
                 yield each.model_copy(update={"error_message": problem})
 
-    async def evaluate(self, evaluate_request: EvaluateRequest) -> AsyncGenerator[EvalCaseResult]:
+    async def evaluate(
+        self, evaluate_request: adk_service.EvaluateRequest
+    ) -> AsyncGenerator[EvalCaseResult]:
         """Compute the metrics."""
         async with self._tidy(), aclosing(self._service.evaluate(evaluate_request)) as found:
             async for each in found:

@@ -249,12 +249,9 @@ def _middlewares(app: App, every: list[Any]) -> Iterator[Any]:
 def _inspect(app: App, identity: Any = None, steps: Iterable[str] = ()) -> Target:
     every = [*agent_tree(app.root_agent)]
     held = [tool for agent in every for tool in _tools(agent)]
-    hidden = [
-        each
-        for tool in held
-        if isinstance(tool, AgentTool) and not getattr(tool, "include_plugins", True)
-        for each in agent_tree(tool.agent)
-    ]
+    agent_tools = (tool for tool in held if isinstance(tool, AgentTool))
+    unseen = (tool.agent for tool in agent_tools if not getattr(tool, "include_plugins", True))
+    hidden = [each for agent in unseen for each in agent_tree(agent)]
     unknown = [each for each in every if not isinstance(each, _TRANSPARENT)]
     around = [*_middlewares(app, every)]
     added = [added_tools(each) for each in around]

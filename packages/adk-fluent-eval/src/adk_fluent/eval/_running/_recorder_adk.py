@@ -140,27 +140,28 @@ class Recorder:
 
         A question is answered once, for it stays open if its answer is refused.
         """
-        given: list[tuple[Pending, str, Any]] = []
-        for each in self.pending:
-            name = each.name or each.kind
-            if name in self._left and each.id not in self._asked:
-                self._asked.add(each.id)
-                given += [(each, name, value) for value in islice(self._left[name], 1)]
-        if not given:
-            return None
         calls = (call for event in self._seen.events[-1] for call in event.get_function_calls())
         tools = {call.id: call.name for call in calls}
         parts: list[types.Part] = []
-        for each, _, value in given:
-            made: Any = {"id": each.id, "name": tools.get(each.id, each.name)}
-            response = types.FunctionResponse(**made, response=_response(each, value))
-            parts.append(types.Part(function_response=response))
+        steps: list[Step] = []
+        for each in self.pending:
+            name, id = each.name or each.kind, each.id
+            if name not in self._left or id in self._asked:
+                continue
+            self._asked.add(id)
+            for value in islice(self._left[name], 1):
+                made: Any = {"id": id, "name": tools.get(id, each.name)}
+                response = types.FunctionResponse(**made, response=_response(each, value))
+                parts.append(types.Part(function_response=response))
+                steps.append(Step(_USER, f"answer to {name}: {value}"))
+                self._seen.answered[name] += 1
+        if not parts:
+            return None
         event = Event(author=_USER, content=types.Content(role=_USER, parts=parts))
         self.add(event)
         self._replied = len(self._events)
-        self._seen.answered.update(name for _, name, _ in given)
         if self._turn is not None:
-            self._turn.steps += [Step(_USER, f"answer to {name}: {it}") for _, name, it in given]
+            self._turn.steps += steps
         return event
 
     @property
@@ -174,17 +175,8 @@ class Recorder:
     def app_details(self) -> dict[str, AppDetails]:
         """Return instructions and tools of the agents, by invocation."""
         return {
-            invocation: AppDetails(
-                agent_details={
-                    name: AgentDetails(
-                        name=name,
-                        instructions=text_of(config.system_instruction),
-                        tool_declarations=config.tools or [],
-                    )
-                    for name, config in agents.items()
-                }
-            )
-            for invocation, agents in self._requests.items()
+            invocation: AppDetails(agent_details={n: _details(n, c) for n, c in configs.items()})
+            for invocation, configs in self._requests.items()
         }
 
     def add_answer(self, agent: str, response: LlmResponse) -> None:
@@ -330,6 +322,11 @@ class Recorder:
             seen.cost_unknown, seen.cost_usd = seen.cost_unknown or why, None
         elif seen.cost_usd is not None:
             seen.cost_usd += float(price.usd)
+
+
+def _details(agent: str, config: Any) -> AgentDetails:
+    told = text_of(config.system_instruction)
+    return AgentDetails(name=agent, instructions=told, tool_declarations=config.tools or [])
 
 
 def _snapshot(value: Any) -> Any:
