@@ -469,3 +469,15 @@ async def test_a_case_is_captured_from_a_session() -> None:
         FluentCase.from_session(session)
     with pytest.raises(EvalError, match="takes a Session"):
         FluentCase.from_session(3)  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_case_of_a_session_begins_with_what_the_pipeline_has_written_over() -> None:
+    service = InMemorySessionService()
+    pipeline = Agent("a", ScriptedModel(default="new")).writes("topic")
+    done = await pipeline.run("hi", state={"topic": "old"}, session_service=service)
+    session = await service.get_session(
+        app_name=done.app_name, user_id=done.user_id, session_id=done.session_id
+    )
+    assert session is not None
+    assert session.state["topic"] == "new"
+    assert FluentCase.from_session(session).initial_state == {"topic": "old"}
