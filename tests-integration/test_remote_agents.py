@@ -77,6 +77,10 @@ async def test_what_a_remote_agent_costs_is_said_to_be_unknown() -> None:
         result = await pipeline.run("Pay.", middleware=stack)
     assert cost_of(result).records == report.records
     assert cost_of(result).unpriced == {"remote agent": 1}
+    async with kit.peer(kit.says(kit.task("FAILED", kit.text("no")))) as far:
+        either = RemoteAgent("pay", endpoint=far.url) // Agent("b", ScriptedModel(default="b"))
+        failed = await either.run("Pay.", middleware=[cost_attribution(), cost_attribution()])
+    assert cost_of(failed).unpriced == {"remote agent": 1}
     with pytest.raises(UsageError, match="results with model calls"):
         TrafficAssumptions.from_results([result])
 

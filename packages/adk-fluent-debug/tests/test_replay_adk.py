@@ -331,9 +331,12 @@ async def test_that_a_block_replays_nothing_in_other_threads_is_told(
         pool.submit(Agent("a", ScriptedModel(default="live")).ask, "hi").result()
     assert "no run was replayed in this block" in caplog.text
     caplog.clear()
-    with ReplayerBackend(recording):
+    with ReplayerBackend(recording) as backend:
         assert (await Agent("a", ScriptedModel(default="live")).run("hi")).text == "hello"
     assert caplog.text == ""
+    with backend:
+        pass
+    assert "no run was replayed in this block" in caplog.text
 
 
 async def test_what_was_not_asked_for_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -484,10 +484,10 @@ def test_every_kind_of_pipeline_runs(kind: str) -> None:
 @pytest.mark.skipif(Workflow is None, reason="google-adk 1.x has no graphs")
 def test_what_a_graph_ends_with_is_its_answer() -> None:
     def end(node_input: str) -> dict[str, str]:
-        return {"order": node_input}
+        return {"café": node_input}
 
     edges = [("START", native(), end)]
-    case = FluentCase("order", expected_response_contains='{"order": "it is ')
+    case = FluentCase("order", expected_response_contains='{"café": "it is ')
     made = run(case, cast("Any", Workflow)(name="flow", edges=edges))
     assert made.passed, made.reasons
 
@@ -508,7 +508,7 @@ def test_a_mock_of_no_tool_is_noted_where_tools_are_known_only_in_the_run() -> N
     pipeline = LlmAgent(name="d", model=ScriptedModel(default=answer), tools=[Tools()])
     case = FluentCase("order", mock_tool_outputs={"lookup": 1}, max_tool_calls=1, id="c")
     report = FluentEvalSuite("s", pipeline, [case]).run_sync()
-    assert report.notes == ["the mock of tool 'lookup' of case 'c' has answered no call"]
+    assert report.notes == ["case 'c' mocks tool 'lookup', which no run has called"]
 
 
 def test_a_factory_that_raises_late_is_at_fault_and_not_the_standard_library() -> None:

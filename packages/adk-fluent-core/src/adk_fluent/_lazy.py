@@ -31,6 +31,6 @@ def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], object]
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         from adk_fluent._registry import resolve_name  # noqa: PLC0415  # slow to import
 
-        return resolve_name(name, module, places)
+        return resolve_name(name, module, vars(sys.modules[module]).get("__all__", places))
 
     return find

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._errors import PriceError, clock_or_system
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
-from adk_fluent.cost._report import KEY, CostRecord, CostReport, text_of
+from adk_fluent.cost._report import KEY, REMOTE, CostRecord, CostReport, text_of
 from adk_fluent.cost._telemetry import charge, measure
 from adk_fluent.extend import LOG, describe
 from adk_fluent.protocol import MiddlewareDesc, Money, Unknown, note_on_result
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 _MOST: Final = 1024
-#: In the place of the model of an agent elsewhere.
-_REMOTE: Final = "remote agent"
+#: Set while a remote agent is asked: of several middlewares, the outermost keeps what it cost.
+_ASKING: Final = ContextVar("adk_fluent_cost_asking", default=False)
 
 #: What requests are alike in that have the same prices: the class and name of the model that was to
 #: be asked, the name of the one that was, that of the one that answered, service tier, and day.
@@ -154,17 +156,23 @@ class CostAttributionMiddleware(requests.OfRequests):
         _tell(watched.told, record)
 
     async def wrap_remote_call(self, call: p.RemoteCall, next: p.NextRemote) -> p.RemoteReply:
-        """Ask the agent, and note on what it answers that nobody here knows what that cost."""
-        reply = await next(call)
-        if reply.events:
-            at = int(self._clock.now() * 1000) / 1000
-            cost = Unknown("models of remote agents are not seen")
-            record = CostRecord(call.agent, _REMOTE, _REMOTE, cost=cost, at=at)
-            last = reply.events[-1]
-            noted: dict[str, Any] = last.custom_metadata or {}
-            last.custom_metadata = {KEY: text_of([record]), **noted}
+        """Ask the agent, and keep that nobody here knows what that cost, however it ends."""
+        at, cost = int(self._clock.now() * 1000) / 1000, Unknown("its models are not seen")
+        record = CostRecord(call.agent, REMOTE, REMOTE, cost=cost, at=at)
+        keeps, token = not _ASKING.get(), _ASKING.set(True)
+        try:
+            reply = await next(call)
+            if keeps and reply.events:
+                last, keeps = reply.events[-1], False
+                noted: dict[str, Any] = last.custom_metadata or {}
+                last.custom_metadata = {**noted, KEY: text_of([record])}
+            return reply
+        finally:
+            with suppress(ValueError):  # it is collected in another context
+                _ASKING.reset(token)
+            if keeps:
+                self._pending.append(record)
             _tell(self._told, record)
-        return reply
 
     def _learn(self, alike: _Alike) -> _Known:
         kind, asked, model, served, tier, day = alike

@@ -21,6 +21,8 @@ from adk_fluent.protocol import AgentEvent, Money, RunResult, Unknown, Usage
 
 #: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
 KEY: Final = "adk_fluent_cost"
+#: In the place of the model of an agent elsewhere.
+REMOTE: Final = "remote agent"
 
 
 class CostRecord(NamedTuple):

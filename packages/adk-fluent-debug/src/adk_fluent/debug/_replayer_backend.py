@@ -62,13 +62,14 @@ class ReplayerBackend(Tapes, BackendBase[Any]):
 
     def __enter__(self) -> Self:
         """Replay every run of a pipeline that is compiled in this block, whatever its backend."""
-        self._blocks.append(self._block())
+        self._blocks.append((self._block(), self.begun))
         return self
 
     def __exit__(self, *error: object) -> None:
         """Replay no further runs; that there were none is logged."""
-        self._blocks.pop().close()
-        if not self.begun and error[0] is None:
+        block, before = self._blocks.pop()
+        block.close()
+        if self.begun == before and error[0] is None:
             LOG.warning(
                 "no run was replayed in this block: a block reaches pipelines that are compiled "
                 "in it, and no other threads; give those pipeline.run(..., backend=)"

@@ -72,7 +72,7 @@ class Tapes:
         self._tools = dict(modes)
         self._service = session_service
         self._recorder = Recorder(redact=redact) if on_mismatch == "live_then_record" else None
-        self._blocks: list[ExitStack] = []
+        self._blocks: list[tuple[ExitStack, int]] = []
         self._taken: set[int] = set()
         self._used: set[tuple[int, int]] = set()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent.cost._report import KEY, cost_of, late_records
+from adk_fluent.cost._report import KEY, REMOTE, cost_of, late_records
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.extend import describe, must_be, must_be_number
 from adk_fluent.protocol import RunResult
@@ -167,12 +167,12 @@ class TrafficAssumptions:
             known = len(run)
             run.update((event.id or object(), event) for event in result)
             records += late_records(result) if len(run) > known else ()  # it is told once
-        attributed = False
+        attributed = bool(records)
         for events in told.values():
             records += cost_of(events.values()).records
             attributed |= any(KEY in each.custom_metadata for each in events.values())
         for each in records:
-            if not each.usage.total:  # of a remote agent
+            if each.model == REMOTE:
                 continue
             calls[each.agent] += 1
             prompts[each.agent] += each.usage.prompt + each.usage.tool

@@ -133,7 +133,7 @@ class Journal:
             yield
         finally:
             if lock is not None:
-                os.close(lock)
+                _give_back(lock)
 
     def _read(self) -> None:
         # what was cut off when the process was killed may end within a character
@@ -152,7 +152,7 @@ class Journal:
                 what = f"the file cannot be written: {error.strerror or error}"
                 raise EvalFileError(what, path=self._path) from error
         for number, line in enumerate(lines[1:], 2):
-            if line == lines[0]:  # of another process that began at the same time
+            if line == lines[0]:  # where the file system has no locks, two may have begun
                 continue
             source = Source(self._path, {(): number})
             value = source.mapping((), source.parse_json(line, number))
@@ -203,3 +203,13 @@ def _take(file: int) -> bool:
     except OSError as error:  # of another number where the file system has no locks
         return error.errno not in _LOCKED
     return True
+
+
+def _give_back(file: int) -> None:
+    """Unlock a file and close it; closing alone would leave it to processes that were forked."""
+    if sys.platform != "win32":
+        import fcntl  # noqa: PLC0415  # Windows does not have it
+
+        with suppress(OSError):  # where the file system has no locks
+            fcntl.flock(file, fcntl.LOCK_UN)
+    os.close(file)

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 #: Keys that ADK drops, and one that its LocalEvalService leaves behind.
 _INTERNAL: Final = ("temp:", "__llm_request_key__")
 _USER: Final = "user"
+#: The name of the plugin that records.
+PLUGIN: Final = "adk_fluent_eval"
 #: The counts of ``usage_metadata`` that tell prompt from answer; a sum alone has no price.
 _COUNTS: Final = ("prompt_token_count", "candidates_token_count", "thoughts_token_count")
 _NO_USAGE: Final = Usage()
@@ -115,8 +117,8 @@ class Recorder:
         made = to_agent_event(event)
         if made.content is None and made.path is None and made.output is not None:
             # of a function in a graph of ADK's, which may be its end
-            given = plain(made.output)
-            made.content = given if isinstance(given, str) else json.dumps(given)
+            said = plain(made.output)
+            made.content = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         self._usages.append(made)
         made.state_delta = {key: _snapshot(each) for key, each in made.state_delta.items()}
         if made.state_delta:
@@ -350,7 +352,7 @@ class RecorderPlugin(BasePlugin):
     """
 
     def __init__(self, recorder: Recorder, mocks: Mocks, *, records_all: bool) -> None:
-        super().__init__(name="adk_fluent_eval")
+        super().__init__(name=PLUGIN)
         self._records_all = records_all
         self._recorder = recorder
         self._mocks = mocks

@@ -32,6 +32,7 @@ from adk_fluent.eval._running._mocks import check_arguments, check_mocks
 from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import BUILT_IN, Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, Progress, RunOptions
+from adk_fluent.eval._running._recorder_adk import PLUGIN
 from adk_fluent.eval._text import error_line
 from adk_fluent.extend import provided
 
@@ -145,12 +146,13 @@ class SuiteRun:
             self.notes.append("stopped after the first case that did not pass")
 
     def _unused_mocks(self) -> Iterator[str]:
-        """Note mocks that answered no call, and of tools that were not known before the run."""
+        """Note mocks of tools that no run has called, and that were not known before."""
+        ran = {each.id for each in self._told if each.status is not Status.SKIPPED}
         turns = [turn for outcome in self._told for turn in outcome.turns]
         called = {use.name for turn in turns for use in turn.all_tool_uses}
         for case, name in self._unknown_tools:
-            if name not in called:
-                yield f"the mock of tool {name!r} of case {case!r} has answered no call"
+            if case in ran and name not in called:
+                yield f"case {case!r} mocks tool {name!r}, which no run has called"
 
     async def run_one(self, case: FluentCase, run: int) -> CaseOutcome:
         """Run one case once, and close what it used."""
@@ -279,12 +281,10 @@ def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> list[tup
             except UsageError as error:
                 raise case.error(error.what, found=error.found, help=error.help) from error
         target = settings.targets.of(case)
-        names = [each.name for each in (*target.app.plugins, *settings.plugins)]
-        for name in names:
-            require(names.count(name) == 1, f"two plugins are called {name!r}", help="rename one")
+        _check_plugins(target, settings)
         _check_tools(case, target)
-        names = (case.mock_tool_outputs or {}) if target.open else ()
-        unknown += [(case.name, name) for name in names if name not in target.tools]
+        mocks = (case.mock_tool_outputs or {}) if target.open else ()
+        unknown += [(case.name, name) for name in mocks if name not in target.tools]
         _check_steps(case, target)
         _check_answers(case, target, settings)
         _check_engine(case, settings)
@@ -292,6 +292,12 @@ def _check_suite(cases: Sequence[FluentCase], settings: RunSettings) -> list[tup
             what = "max_cost_usd= needs prices, and there is no price book"
             raise case.error(what, help="give run(prices=...), or: pip install adk-fluent-cost")
     return unknown
+
+
+def _check_plugins(target: Target, settings: RunSettings) -> None:
+    names = [PLUGIN, *(each.name for each in (*target.app.plugins, *settings.plugins))]
+    for name in names:
+        require(names.count(name) == 1, f"two plugins are called {name!r}", help="rename one")
 
 
 def _check_tools(case: FluentCase, target: Target) -> None:
