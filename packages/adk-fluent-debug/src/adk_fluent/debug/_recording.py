@@ -40,7 +40,7 @@ class Recording(Recorded):
         file = Path(path)
         _file.check_replaced(file)
         _file.write(file, self.to_json())
-        self.path = file
+        self.path: Path | None = file
 
     def to_json(self) -> str:
         """What stands in its file."""
