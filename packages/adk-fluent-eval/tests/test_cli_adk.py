@@ -161,6 +161,9 @@ def test_files_of_cases(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("list", "c.yaml") == 0
     Path("guarded.py").write_text(GUARDED, "utf-8")
     assert call("run", "c.yaml", "--pipeline", "guarded.py:app") == 1  # with the App's plugins
+    capsys.readouterr()
+    assert call("run", "c.yaml", "--pipeline", "desk.py:down") == 2
+    assert "desk.py:down raised" in capsys.readouterr().err
 
 
 def test_baselines(capsys: pytest.CaptureFixture[str]) -> None:

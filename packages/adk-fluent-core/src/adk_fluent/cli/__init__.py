@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_fluent.cli._attribute import Target, attribute_of
+from adk_fluent.cli._attribute import Target, attribute_of, call_factory
 from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Call
 from adk_fluent.cli._keys import credentials, no_key, require_credentials
 from adk_fluent.cli._main import main
@@ -45,6 +45,7 @@ __all__ = [
     "Given",
     "Target",
     "attribute_of",
+    "call_factory",
     "credentials",
     "installed_version",
     "is_interactive",

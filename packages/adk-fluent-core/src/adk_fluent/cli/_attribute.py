@@ -188,7 +188,7 @@ def _is_adk(value: object, module: str, name: str) -> bool:
 
 
 def _pipeline(target: Target, value: Any) -> Builder:
-    value = _root_of(target, _made(target, value))
+    value = _root_of(target, call_factory(target, value))
     if isinstance(value, Builder):
         return cast("Builder", value)
     if _is_pipeline(value):
@@ -211,8 +211,16 @@ def _root_of(target: Target, value: Any) -> Any:
     return value.root_agent
 
 
-def _made(target: Target, factory: Any) -> Any:
-    """What a function without arguments returns; all else as it is."""
+def call_factory(target: Target, factory: Any) -> Any:
+    """Return what a function without arguments returns; all else as it is.
+
+    Args:
+        target: The target that names it, for errors.
+        factory: What it names.
+
+    Raises:
+        TargetError: The function needs arguments, is async, or raised.
+    """
     if not callable(factory) or isinstance(factory, type) or _is_pipeline(factory):
         return factory
     name = getattr(factory, "__name__", "factory")

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _DAY: Final = 86_400  # seconds; prices change at midnight, UTC
 _MOST: Final = 1024
-#: Set while a remote agent is asked: of several middlewares, the outermost keeps what it cost.
-_ASKING: Final = ContextVar("adk_fluent_cost_asking", default=False)
+#: The run that asks a remote agent: of several middlewares, the outermost keeps what it cost.
+_ASKING: Final = ContextVar[str | None]("adk_fluent_cost_asking", default=None)
 
 #: What requests are alike in that have the same prices: the class and name of the model that was to
 #: be asked, the name of the one that was, that of the one that answered, service tier, and day.
@@ -43,8 +43,8 @@ class CostAttributionMiddleware(requests.OfRequests):
     span of the model call, and keeps a record on the event, which `cost_of` reads. Each request
     that is sent is charged once, wherever this stands in the stack: attempts of a retry, models of
     a fallback, summaries, streams that were cut off. What a cache answers costs nothing. Where
-    several stand around a call, the outermost charges, by the outermost prices that were given. An
-    answer of a remote agent is a record without a price, since its models are not seen.
+    several stand around a call, the outermost charges, by the outermost prices that were given. A
+    task of a remote agent is a record without a price, since its models are not seen.
 
     Attributes:
         prices: The price books, in order.
@@ -159,7 +159,7 @@ class CostAttributionMiddleware(requests.OfRequests):
         """Ask the agent, and keep that nobody here knows what that cost, however it ends."""
         at, cost = int(self._clock.now() * 1000) / 1000, Unknown("its models are not seen")
         record = CostRecord(call.agent, REMOTE, REMOTE, cost=cost, at=at)
-        keeps, token = not _ASKING.get(), _ASKING.set(True)
+        keeps, token = _ASKING.get() != call.run, _ASKING.set(call.run)
         try:
             reply = await next(call)
             if keeps and reply.events:

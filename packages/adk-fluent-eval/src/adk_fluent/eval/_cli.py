@@ -28,7 +28,8 @@ from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document, plain_line
 from adk_fluent.eval._report._report import FluentEvalReport, in_form, outcome_line
 from adk_fluent.eval._running._kept import CacheMode, ResponseCache
-from adk_fluent.eval._running._plan import Engine, MetricPlan, Progress, RunOptions
+from adk_fluent.eval._running._options import Engine, Progress, RunOptions
+from adk_fluent.eval._running._plan import MetricPlan
 from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._suite import FluentEvalSuite
 from adk_fluent.eval._text import encodable, error_line, one_line, plural
@@ -83,7 +84,15 @@ def _load_suite(text: str, pipeline: str | None = None) -> FluentEvalSuite:
         else:
             help = f"name one: {target.source}:{(*known, 'suite')[0]}"
             raise target.error(f"{text} names no suite", help, found=names)
-        value = _called(target, value, "a suite")
+        if callable(value) and not isinstance(value, type):
+            try:
+                value = value()
+            except EvalError:
+                raise
+            except Exception as error:
+                what, found = f"{text} cannot be called", error_line(error)
+                help = "a function without arguments returns a suite"
+                raise target.error(what, help, found=found) from error
     if not isinstance(value, FluentEvalSuite):
         what = f"{text} is not a FluentEvalSuite"
         raise target.error(what, f"suites in the module: {names}", found=describe(value))
@@ -92,21 +101,7 @@ def _load_suite(text: str, pipeline: str | None = None) -> FluentEvalSuite:
 
 def _attribute(target: cli.Target) -> Any:
     """What a target names, as it is: a suite takes graphs and Apps of ADK, too."""
-    return _called(target, cli.attribute_of(target, cli.module_of(target)), "a pipeline")
-
-
-def _called(target: cli.Target, value: Any, what: str) -> Any:
-    """What a function returns; all else as it is."""
-    if not callable(value) or isinstance(value, type) or hasattr(value, "to_ir"):
-        return value
-    try:
-        return value()
-    except EvalError:
-        raise
-    except Exception as error:
-        help = f"a function without arguments returns {what}"
-        error_of = f"{target.text} cannot be called"
-        raise target.error(error_of, help, found=error_line(error)) from error
+    return cli.call_factory(target, cli.attribute_of(target, cli.module_of(target)))
 
 
 _STDOUT: Final = "-"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._files._codec import SuiteData
     from adk_fluent.eval._outcome import CaseOutcome
     from adk_fluent.eval._report._report import FluentEvalReport, ModelMatrix
-    from adk_fluent.eval._running._plan import RunOptions
+    from adk_fluent.eval._running._options import RunOptions
 
 _P = ParamSpec("_P")
 

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from adk_fluent.eval._cases._suite import Suite
     from adk_fluent.eval._running._kept import ResponseCache
     from adk_fluent.eval._running._light_adk import LightEvalService
+    from adk_fluent.eval._running._options import RunOptions
     from adk_fluent.eval._running._pipeline_adk import Target, Targets
-    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric, RunOptions
+    from adk_fluent.eval._running._plan import MetricPlan, PlannedMetric
     from adk_fluent.protocol import PriceBook
 
 _SET: Final = "adk_fluent"

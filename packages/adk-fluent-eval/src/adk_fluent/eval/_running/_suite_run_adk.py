@@ -24,14 +24,14 @@ from adk_fluent.eval._digest import digest_of
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._report import FluentEvalReport
-from adk_fluent.eval._running import _plan
 from adk_fluent.eval._running._case_run_adk import CaseRun, RunSettings, new_outcome
 from adk_fluent.eval._running._kept import Journal, ResponseCache
 from adk_fluent.eval._running._light_adk import LightEvalService
 from adk_fluent.eval._running._mocks import check_arguments, check_mocks
+from adk_fluent.eval._running._options import Progress, RunOptions, check_options, select
 from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import BUILT_IN, Target, Targets
-from adk_fluent.eval._running._plan import MetricPlan, Progress, RunOptions
+from adk_fluent.eval._running._plan import MetricPlan, check_gate
 from adk_fluent.eval._running._recorder_adk import PLUGIN
 from adk_fluent.eval._text import error_line
 from adk_fluent.extend import provided
@@ -55,15 +55,15 @@ class SuiteRun:
     """
 
     def __init__(self, suite: Suite, options: RunOptions) -> None:
-        options = _plan.check_options(options)
+        options = check_options(options)
         service = _service_of(options.get("engine"))
         self.engine: str = service.engine
         check_cases(suite.cases)  # the list may have changed
-        self.cases: list[FluentCase] = _plan.select(suite.name, suite.cases, options)
+        self.cases: list[FluentCase] = select(suite.name, suite.cases, options)
         help = "give FluentEvalSuite(pipeline=...), or --pipeline to the command"
         require(suite.pipeline is not None, f"suite {suite.name!r} has no pipeline", help=help)
         plan = MetricPlan(suite)
-        _plan.check_gate(suite, plan)
+        check_gate(suite, plan)
         settings = self._settings = RunSettings(
             *(suite, options, plan, Targets(suite.pipeline), service),
             *(_prices_of(options.get("prices")), _model_of(options.get("model"), "model=")),
