@@ -18,7 +18,7 @@ from serve_kit import BINDINGS, calling, name_of, post, rpc, said, serving
 
 from adk_fluent import Agent, FanOut, RemoteAgent, gate
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import ContractError, RemoteError, SessionError, UsageError
+from adk_fluent.errors import ContractError, SessionError, UsageError
 from adk_fluent.ir import StateFieldRef
 from adk_fluent.serve import A2AServer, BearerAuth, Limits
 from adk_fluent.serve._handler import Handler

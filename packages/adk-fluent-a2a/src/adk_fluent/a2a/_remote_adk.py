@@ -44,7 +44,14 @@ from adk_fluent.a2a._trace import TRACE
 from adk_fluent.a2a._values import inputs_of, outputs_of, plain
 from adk_fluent.backends import RuleTable
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import DURABLE_RUN, answer_of, ask_remote, effect_key, give_output, report_refusal
+from adk_fluent.extend import (
+    DURABLE_RUN,
+    answer_of,
+    ask_remote,
+    effect_key,
+    give_output,
+    report_refusal,
+)
 from adk_fluent.ir import UNSET, RemoteAgentNode
 from adk_fluent.protocol import RemoteCall
 
