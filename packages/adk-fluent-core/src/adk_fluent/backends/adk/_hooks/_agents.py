@@ -29,6 +29,7 @@ from adk_fluent.backends.adk._hooks._chain import (
 from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes, enclosed
 from adk_fluent.backends.adk._hooks._siblings import end_calls
 from adk_fluent.backends.adk._hooks._turns import is_held_back, turn_in
+from adk_fluent.backends.adk._session._copies import copied
 from adk_fluent.backends.adk._session._facts import facts, put_out, text, unsaid
 from adk_fluent.backends.adk._session._patching import OF_EVENTS, pass_event
 from adk_fluent.backends.adk._session._stamps import stamp_of
@@ -98,7 +99,7 @@ async def _in_tool(
     here = here.for_tool()
     attach_to(changes, chain)
     place(changes, here)
-    ctx = ctx.model_copy(update=changes)
+    ctx = copied(ctx, changes)
     events = _of_tool(_run(original, agent, ctx, chain, here), agent, ctx, chain, here)
     try:
         async with aclosing(events) as each:
@@ -201,8 +202,8 @@ class _Run:
     def seen(self, drafts: dict[str, Any]) -> InvocationContext:
         session = self._ctx.session
         maps: list[Any] = getattr(session.state, "maps", [session.state])
-        session = session.model_copy(update={"state": ChainMap(drafts, *maps)})
-        return self._ctx.model_copy(update={"session": session, "agent": self._agent})
+        session = copied(session, {"state": ChainMap(drafts, *maps)})
+        return copied(self._ctx, {"session": session, "agent": self._agent})
 
     def call(self) -> StepCall:
         return StepCall(
