@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from itertools import chain
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_origin
 
 from google.adk.events.event import Event
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import RemoteCall
 
 _CONTENT: Final = TypeAdapter(types.Content)
-#: What is set of a part that is text alone.
+#: What is set of a part that is text alone; how what is set of parts is read, and their texts.
 _TEXT: Final = {"text"}
+_set_of: Final = attrgetter("__pydantic_fields_set__")
+_text_of: Final = attrgetter("text")
 #: Settings that may be a class, or an alias of some.
 _SCHEMAS: Final = ("response_schema", "response_json_schema")
 _SCALARS: Final = (str, int, float, bool, type(None))
@@ -94,7 +96,7 @@ def keep_request(request: LlmRequest, known: dict[Any, Any]) -> Asked | Data:
     contents = request.contents or []
     previous = vars(request).get("previous_interaction_id")
     try:
-        kept = [*map(_keep_content, contents)]
+        kept = [_said(each) or _json_content(each) for each in contents]
         config = _keep_config(request.config, known)
     except Exception:  # noqa: BLE001  # a live object in it: what can be shown has to do
         return _data_of(Asked(request.model, contents, request.config, previous))
@@ -103,17 +105,13 @@ def keep_request(request: LlmRequest, known: dict[Any, Any]) -> Asked | Data:
 
 def _said(content: types.Content) -> Said | None:
     """Role and texts of a message, if it is text alone."""
-    texts: list[str | None] = []
-    for each in content.parts or ():
-        if each.__pydantic_fields_set__ != _TEXT:
-            return None
-        texts.append(each.text)
-    return (content.role, tuple(texts)) if texts else None
+    parts = content.parts
+    if not parts or [*map(_set_of, parts)] != [_TEXT] * len(parts):
+        return None
+    return content.role, tuple(map(_text_of, parts))
 
 
-def _keep_content(content: types.Content) -> Said | bytes | str:
-    if (said := _said(content)) is not None:
-        return said
+def _json_content(content: types.Content) -> bytes | str:
     try:
         return _CONTENT.dump_json(_plain(content), exclude_none=True, warnings=False)
     except PydanticSerializationError:  # half a character, which Python can write, or a live object

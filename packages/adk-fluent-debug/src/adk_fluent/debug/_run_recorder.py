@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from dataclasses import replace
+from itertools import count
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +47,7 @@ class RunRecorder(RunNotes, p.Middleware):
         self._streams = notes.streams
         self._captures = notes.capture_content
         self._known: dict[Any, Any] = {}
-        self._count = 0
+        self._number = count().__next__
 
     # --- the run -------------------------------------------------------------------------------
 
@@ -104,10 +105,6 @@ class RunRecorder(RunNotes, p.Middleware):
         if self._streams:
             self.notes.went_on(self, self.entry(self.tape[-1]))
 
-    def _number(self) -> int:
-        self._count += 1
-        return self._count - 1
-
     # --- calls ---------------------------------------------------------------------------------
 
     async def wrap_model_call(self, call: p.ModelCall, next: p.NextModel, /) -> p.ModelReply:
@@ -128,12 +125,9 @@ class RunRecorder(RunNotes, p.Middleware):
         return await next(call)
 
     async def _record(self, call: p.ModelCall, next: p.NextModel, end: Data) -> p.ModelReply:
-        number = self._number()
-        request = call.request
-        asked: Data = {"model_call": number, "agent": call.agent}
-        asked["branch"] = _adk.branch_of(call.ctx) or None
-        asked["model"] = request.model or getattr(call.model, "model", "")
-        asked["stream"] = call.stream
+        number, request = self._number(), call.request
+        model = request.model or getattr(call.model, "model", "")
+        asked = {"model_call": number, **_place(call), "model": model, "stream": call.stream}
         kept = _adk.keep_request(request, self._known) if self._captures else {}
         self.add(_asked, asked, kept)
 
@@ -239,7 +233,7 @@ def _ended(call: Data, end: Data) -> Data:
     return made
 
 
-def _place(call: p.RemoteCall | p.ToolCall) -> Data:
+def _place(call: p.ModelCall | p.RemoteCall | p.ToolCall) -> Data:
     return {"agent": call.agent, "branch": _adk.branch_of(call.ctx) or None}
 
 
