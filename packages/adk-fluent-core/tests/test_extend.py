@@ -166,16 +166,19 @@ class Book:
         return Money.of(usage.total) if model == "known" else None
 
 
+def made_of(rows: object = None) -> tuple[type[Book], object]:
+    return Book, rows
+
+
 def test_a_price_book_is_the_given_one_or_that_of_a_layer(monkeypatch: pytest.MonkeyPatch) -> None:
-    offers: list[object] = []
-    made = [extend.LayerObject("toy", "prices", each) for each in (lambda rows=None: (Book, rows),)]
-    monkeypatch.setattr("adk_fluent._prices.provided", lambda slot: offers)
+    offers: dict[str, list[object]] = {"price_books": []}
+    monkeypatch.setattr("adk_fluent._prices.provided", offers.__getitem__)
     book = Book()
     assert extend.price_book(book) is book
     assert extend.price_book() is None
     with pytest.raises(MissingLayerError, match="prices= needs the layer 'cost'"):
         extend.price_book({"model": {"input": 1}})
-    offers += made
+    offers["price_books"].append(extend.LayerObject("toy", "prices", made_of))
     assert extend.price_book() == (Book, None)
     assert extend.price_book({"m": 1}) == (Book, {"m": 1})
 
