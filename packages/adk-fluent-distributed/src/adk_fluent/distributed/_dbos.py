@@ -636,7 +636,7 @@ class DbosEngine:
             for row in sorted(rows, key=number_of):
                 result = _result_in(row) if row.status == "SUCCESS" else None
                 rest = result if result is not None and result["next"] is None else rest
-                notes[number_of(row)] = [] if result is None else result["notes"]
+                notes[number_of(row)] = [] if result is None else result.get("notes", [])
                 known = _Found(row, rest, notes)
             if len(rows) < _CALLS:
                 return known
