@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         ask_in_place_again,
         fail_in_place,
         refuse_in_place,
+        report_refusal,
     )
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
@@ -103,7 +104,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._session._stamps": "is_journal_key kept_state",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
             "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
-            " ask_in_place_again fail_in_place refuse_in_place",
+            " ask_in_place_again fail_in_place refuse_in_place report_refusal",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep DURABLE_RUN DurableRun current_step effect_key",
@@ -182,6 +183,7 @@ __all__ = [
     "register_middleware",
     "registered_middlewares",
     "report_end",
+    "report_refusal",
     "request_model",
     "require_layer",
     "resolve_name",

@@ -252,6 +252,8 @@ def test_hooks_of_runs_alone_are_refused() -> None:
     with pytest.raises(UsageError, match="hooks of whole runs only") as caught:
         said("a").middleware(around, scope="agent")
     assert __file__ in str(caught.value)
+    looks: Any = made_of(before_run=before_run, see_event=lambda ctx, event: None)
+    assert said("a").middleware(looks, scope="agent")
 
 
 class Wary:
