@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
 
 from adk_fluent import Agent
 from adk_fluent.cost import (
@@ -15,7 +19,7 @@ from adk_fluent.cost import (
     cost_attribution,
     estimate_cost,
 )
-from adk_fluent.protocol import Middleware
+from adk_fluent.protocol import Middleware, ModelReply, RunCall, Sink
 from bench.side.around import agents
 from bench.side.scripted import driven
 
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from adk_fluent.builders import Builder
-    from adk_fluent.protocol import ModelCall, ModelReply, NextModel
+    from adk_fluent.protocol import ModelCall, NextModel
     from bench.side.worker import Task
 
 _PRICES = {"echo": {"input": 0.3, "output": 2.5}}
@@ -43,6 +47,24 @@ class Hooked(Middleware):
         """Keep nothing."""
 
 
+class Keeps(Middleware):
+    """Keeps the model calls of a run.
+
+    Attributes:
+        calls: What a run hands to the hooks.
+    """
+
+    adds_tools = ()
+
+    def __init__(self) -> None:
+        self.calls: list[ModelCall] = []
+
+    async def wrap_model_request(self, call: ModelCall, next: NextModel) -> ModelReply:
+        """Send it."""
+        self.calls.append(call)
+        return await next(call)
+
+
 def estimate(size: int) -> Callable[[], int]:
     """Estimate a chain of so many agents."""
     chain: Builder = Agent("a0", "gemini-2.5-flash").instruct("x")
@@ -56,13 +78,60 @@ def estimate(size: int) -> Callable[[], int]:
     return once
 
 
+def _around(attributed: bool, report: CostReport) -> Any:
+    if attributed:
+        return cost_attribution(prices=_PRICES, on_record=report.add)
+    return Hooked()
+
+
+def _reply(at: int) -> ModelReply:
+    """What a model says, each time with other numbers of tokens."""
+    usage = types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=1000 + at,
+        candidates_token_count=50 + at % 400,
+        total_token_count=1050 + at + at % 400,
+    )
+    said = types.Content(role="model", parts=[types.Part(text="ok")])
+    return ModelReply([LlmResponse(content=said, usage_metadata=usage)])
+
+
+def calls(attributed: bool, size: int) -> Callable[[], Coroutine[Any, Any, list[int]]]:
+    """Pass so many model calls of a run through the hooks of one middleware, and nothing else.
+
+    The call is one that ADK has made; the replies are ready, so that no model is asked. Return the
+    calls, and those that were charged.
+    """
+    keeps, report = Keeps(), CostReport()
+    agents(1).middleware(keeps).ask("hi")
+    replies = [_reply(at) for at in range(size)]
+    middleware: Any = _around(attributed, report)
+
+    async def forward(fragment: Any) -> None:
+        """Take no fragment: none is sent."""
+
+    call = replace(keeps.calls[0], sink=Sink(forward))  # as it is on its way
+
+    async def once() -> list[int]:
+        report.records.clear()
+        left = iter(replies)
+
+        async def model(call: ModelCall) -> ModelReply:
+            return next(left)
+
+        around = middleware.new()
+        around.begin_run(RunCall(run=call.run))
+        for _ in range(size):
+            await around.wrap_model_request(call, model)
+            around.note_answer(call)
+        return [size, len(report.records)]
+
+    return once
+
+
 def run(attributed: bool, size: int) -> Callable[[], Coroutine[Any, Any, list[int]]]:
     """Run a pipeline of so many agents; return the events, and the calls that were charged."""
     report = CostReport()
-    around: Any = Hooked()
-    if attributed:
-        around = cost_attribution(prices=_PRICES, on_record=report.add)
-    go = driven(agents(size).middleware(around).to_runner())
+    go = driven(agents(size).middleware(_around(attributed, report)).to_runner())
 
     async def once() -> list[int]:
         report.records.clear()
@@ -89,6 +158,8 @@ def reserve(kind: str, size: int) -> Callable[[], Coroutine[Any, Any, int]]:
 
 TASKS: dict[str, Task] = {
     "estimate": estimate,
+    "calls-attributed": partial(calls, True),
+    "calls-hooked": partial(calls, False),
     "run-attributed": partial(run, True),
     "run-hooked": partial(run, False),
     "reserve-memory": partial(reserve, "memory"),
