@@ -22,6 +22,7 @@ from adk_fluent.debug import (
     RecordedError,
     Recorder,
     Recording,
+    RecordingFileError,
     ReplayerBackend,
     ReplayMismatchError,
     diff_events,
@@ -598,5 +599,12 @@ async def test_a_report_is_told_in_short_and_can_be_copied() -> None:
     for each in (copy.deepcopy(report), pickle.loads(pickle.dumps(report))):
         assert each.ok
         assert repr(each) == repr(report)
-    with pytest.raises(UsageError, match="takes the path"):
-        Recording.load(None)  # pyright: ignore[reportArgumentType]  # what is refused
+
+
+def test_what_is_no_path_of_a_recording_is_refused() -> None:
+    wrong: Any = 3
+    for use in (Recording.load, Recording([], {}).save, Recording([], {}).to_html):
+        with pytest.raises(UsageError, match="given by its path"):
+            use(wrong)
+    with pytest.raises(RecordingFileError, match="take a file that Recorder"):
+        Recording.from_json("from pathlib import Path")
