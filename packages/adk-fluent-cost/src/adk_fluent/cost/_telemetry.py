@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.protocol import Money
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -77,5 +79,5 @@ def charge(usd: float, attributes: Mapping[str, str]) -> None:
     _instrument("adk_fluent.llm.cost")(usd, attributes)
     if _current_span()().is_recording() and (span := _span()) is not None:
         before: Mapping[str, Any] = span.attributes or {}
-        usd += before.get("adk_fluent.cost_usd", 0.0)
-        span.set_attribute("adk_fluent.cost_usd", usd)
+        total = Money.of(before.get("adk_fluent.cost_usd", 0.0)) + Money.of(usd)
+        span.set_attribute("adk_fluent.cost_usd", float(total.usd))

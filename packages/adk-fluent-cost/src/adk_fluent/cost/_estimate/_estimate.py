@@ -250,17 +250,17 @@ class CostModel:
         """
         beside = {} if measured is None else {"measured": Measured.of(measured).to_dict()}
         return {
-            "mean_usd": self.mean,
-            "lo_usd": self.lo,
-            "hi_usd": None if self.hi == inf else self.hi,
-            "daily_usd": self.daily,
-            "per_agent": self.per_agent,
-            "per_model": self.per_model,
+            "mean_usd": _usd(self.mean),
+            "lo_usd": _usd(self.lo),
+            "hi_usd": None if self.hi == inf else _usd(self.hi),
+            "daily_usd": _usd(self.daily),
+            "per_agent": {name: _usd(each) for name, each in self.per_agent.items()},
+            "per_model": {name: _usd(each) for name, each in self.per_model.items()},
             "calls": self.calls,
             "unpriced_models": self.unpriced,
             "opaque": list(self.opaque),
             "unbounded": list(self.unbounded),
-            "percentiles": {f"p{each:g}": usd for each, usd in self.percentiles.items()},
+            "percentiles": {f"p{each:g}": _usd(usd) for each, usd in self.percentiles.items()},
             **beside,
         }
 
@@ -397,6 +397,10 @@ def estimate_cost(
         percentiles=percentiles_of(walk.positions, percentiles),
         _positions=walk.positions,
     )
+
+
+def _usd(amount: float) -> float:
+    return round(amount, 12)  # a millionth of a millionth: without what is left of binary fractions
 
 
 def _dearest(costs: dict[str, float]) -> dict[str, float]:

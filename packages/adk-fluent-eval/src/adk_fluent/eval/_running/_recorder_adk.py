@@ -323,7 +323,7 @@ class Recorder:
             why = f"{getattr(price, 'reason', 'no price')}; give prices= to the run or a middleware"
             seen.cost_unknown, seen.cost_usd = seen.cost_unknown or why, None
         elif seen.cost_usd is not None:
-            seen.cost_usd += float(price.usd)
+            seen.cost_usd = float((Money.of(seen.cost_usd) + price).usd)
 
 
 def _details(agent: str, config: Any) -> AgentDetails:
