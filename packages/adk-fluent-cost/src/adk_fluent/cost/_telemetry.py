@@ -62,9 +62,8 @@ def _span() -> Any:
     if not span.is_recording():
         return None
     scope = getattr(span, "instrumentation_scope", None)
-    if scope is None or scope.name != _SCOPE or not span.name.startswith(_SPANS):
-        return None
-    return span
+    is_adks = scope is not None and scope.name == _SCOPE and span.name.startswith(_SPANS)
+    return span if is_adks else None
 
 
 @cache

@@ -301,8 +301,7 @@ class CostModel:
             table[1] += "---:|---:|"
             for row, name in enumerate(names, 2):
                 table[row] += f" {seen.calls(name):.2f} | {seen.said(name)} |"
-        text = self._text(seen)
-        return text + ("\n\n" + "\n".join(table) if names else "")
+        return self._text(seen) + ("\n\n" + "\n".join(table) if names else "")
 
     def to_html(self, measured: Iterable[CostReport] | None = None) -> str:
         """Return a page with the picture of the pipeline, and the money in the box of each step.
