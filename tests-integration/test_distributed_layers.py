@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adk_fluent import Agent, Pipeline, gate
-from adk_fluent.cost import Budget, SqliteLedger
+from adk_fluent import Agent, Pipeline, gate, race
+from adk_fluent.cost import Budget, SqliteLedger, cost_attribution, cost_of
 from adk_fluent.distributed import DbosEngine, InlineEngine, split
 from adk_fluent.eval import FluentCase, FluentEvalSuite
 from adk_fluent.middleware import RetryMiddleware
@@ -61,6 +61,28 @@ async def test_a_pipeline_with_boundaries_is_evaluated_in_one_process() -> None:
     case = FluentCase("Refund it.", expected_response_contains="Refunded", id="refund")
     report = await FluentEvalSuite("desk", pipeline, [case]).run()
     assert report.ok
+
+
+@pytest.mark.parametrize("engine", ["inline", "dbos"])
+async def test_what_no_answer_came_of_is_in_the_result_of_an_engine(
+    tmp_path: Path, engine: str
+) -> None:
+    def model(*replies: Any) -> ScriptedModel:
+        return ScriptedModel(*replies, model="m")
+
+    said = [reply("ok", usage=Usage(output=1000), latency=latency) for latency in (0, 0.05, 60)]
+    thrown_away = Agent("slow", model(said[0])) >> Agent("slower", model(said[2]))
+    contest = race(Agent("fast", model(said[1])), thrown_away)
+    prices = {"m": {"input": 0, "output": 1000}}
+    pipeline = (Agent("first", model(said[0])) >> contest.execution_boundary()).middleware(
+        cost_attribution(prices=prices)
+    )
+    if engine == "inline":
+        result = await InlineEngine().run(pipeline, "Go.")
+    else:
+        async with DbosEngine(f"sqlite:///{tmp_path / 'runs.sqlite'}") as durable:
+            result = await durable.run(pipeline, "Go.")
+    assert {each.agent for each in cost_of(result).records} == {"first", "fast", "slow", "slower"}
 
 
 async def test_a_budget_in_a_file_holds_where_another_process_goes_on(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from serve_kit import BINDINGS, calling, name_of, post, rpc, said, serving
 
 from adk_fluent import Agent, FanOut, RemoteAgent, gate
 from adk_fluent.config import ExecutionConfig
-from adk_fluent.errors import ContractError, RemoteError, SessionError, UsageError
+from adk_fluent.errors import ContractError, SessionError, UsageError
 from adk_fluent.ir import StateFieldRef
 from adk_fluent.serve import A2AServer, BearerAuth, Limits
 from adk_fluent.serve._handler import Handler
@@ -255,10 +255,16 @@ async def test_a_remote_agent_of_ours_answers_gates_and_hears_refusals() -> None
         asked = await far.run("Pay.", session_id="s")
         done = await far.resume(asked.pending[0].answer(True), session_id="s")
         assert done.text == "paid"
-        asked = await far.run("Pay.", session_id="t")
-        with pytest.raises(RemoteError) as caught:
-            await far.resume(asked.pending[0].answer(False), session_id="t")
-        assert caught.value.error_code == "A2A_REJECTED"
+        after = ScriptedModel("after")
+        backup = Agent("backup", after)
+        for whole in (far, RemoteAgent("far", endpoint=server.url, outputs="x") // backup):
+            desk = whole >> Agent("after", after)
+            asked = await desk.run("Pay.", session_id="t")
+            no = asked.pending[0].answer({"approved": False, "note": "Too much."})
+            refused = await desk.resume(no, session_id="t")
+            assert (refused.status, refused.step, refused.text) == ("rejected", "far", "")
+            assert refused.reason == "ok was refused: Too much. Nothing after it was run."
+        assert not after.calls  # nothing is run in its place, as where the gate is here
 
 
 class Held:

@@ -17,6 +17,7 @@ from adk_fluent.errors import (
     StepTimeoutError,
     UnknownNameError,
     UnsupportedConfigError,
+    UsageError,
     add_place,
     error_parts,
     format_message,
@@ -255,3 +256,11 @@ class TestUnwrap:
             RunError("Error in plugin 'a'"),
         ):
             assert unwrap(error) is error
+
+
+def test_what_an_error_quotes_cannot_move_a_cursor() -> None:
+    error = UsageError(
+        "bad \x1b[31mname\r\n\ttwo", node="clerk", found="é\u202e\x9b", help="\ud800"
+    )
+    told = "bad \\x1b[31mname\\r\n\ttwo\n  where: node 'clerk'\n  found: é\\u202e\\x9b"
+    assert str(error) == f"{told}\n  help: \\ud800"

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import subprocess
 import sys
+import warnings
+from datetime import UTC, datetime
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from adk_fluent import cli, extend
-from adk_fluent.errors import UnknownNameError, UsageError
+from adk_fluent.errors import MissingLayerError, UnknownNameError, UsageError
+from adk_fluent.protocol import Money, Unknown, Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ADK = {
     *("ask_remote", "is_journal_key", "merges_dicts", "to_agent_event"),
@@ -102,3 +111,114 @@ def test_names_of_a_package_are_imported_when_they_are_used(
     for name, help in (("UsageEror", "UsageError"), ("_private", "")):
         with pytest.raises(AttributeError, match=f"(?s)toy' has no attribute '{name}'.*{help}"):
             find(name)
+
+
+def test_texts_are_fit_to_be_shown() -> None:
+    assert extend.clean("a\r\nb\x1b[31m\u202ec\ud800\t") == "a\nb[31mc\ufffd\t"
+    assert extend.shorten("abcdef", 4) == "abcd… (2 more characters)"
+    assert extend.one_line(" a\n\x00b ", 9) == "a b"
+    assert extend.one_line("x" * 501) == f"{'x' * 500}… (1 more characters)"
+    assert (extend.plural(1, "case"), extend.plural(1000, "case")) == ("1 case", "1,000 cases")
+
+
+def test_an_error_is_a_line() -> None:
+    class UntoldError(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    assert extend.error_line(ValueError("a\n  b")) == "ValueError: a b"
+    assert extend.error_line(ValueError("abc"), 2) == "ValueError: ab… (1 more characters)"
+    assert extend.error_line(ValueError("x" * 999), None) == f"ValueError: {'x' * 999}"
+    assert extend.error_line(UntoldError()) == "UntoldError"
+
+
+def test_secrets_are_known_by_the_names_of_their_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
+        ("DESK_API_KEY", " sk-12345678 "),
+        ("DESK_TOKEN", "short"),
+        ("DESK", "x" * 9),
+    ):
+        monkeypatch.setenv(name, value)
+    found = extend.environment_secrets()
+    assert found["sk-12345678"] == "[DESK_API_KEY]"
+    assert not found.keys() & {"short", "x" * 9}
+
+
+def test_one_at_a_time_holds_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "runs.jsonl"
+    with extend.held_file(path) as first:
+        assert first
+        with extend.held_file(path) as second:
+            assert not second
+        path.write_text("kept", "utf-8")
+    with extend.held_file(path) as again:
+        assert again
+    assert path.read_text("utf-8") == "kept"
+    with extend.held_file(tmp_path) as folder, extend.held_file(tmp_path) as twice:
+        assert folder
+        assert twice
+
+
+class Book:
+    def price(self, model: str, usage: Usage, at: datetime, *, tier: str | None = None) -> Any:
+        if model == "broken":
+            raise KeyError(model)
+        return Money.of(usage.total) if model == "known" else None
+
+
+def made_of(rows: object = None) -> tuple[type[Book], object]:
+    return Book, rows
+
+
+def test_a_price_book_is_the_given_one_or_that_of_a_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    offers: dict[str, list[object]] = {"price_books": []}
+    monkeypatch.setattr("adk_fluent._prices.provided", offers.__getitem__)
+    book = Book()
+    assert extend.price_book(book) is book
+    assert extend.price_book() is None
+    with pytest.raises(MissingLayerError, match="prices= needs the layer 'cost'"):
+        extend.price_book({"model": {"input": 1}})
+    offers["price_books"].append(extend.LayerObject("toy", "prices", made_of))
+    assert extend.price_book() == (Book, None)
+    assert extend.price_book({"m": 1}) == (Book, {"m": 1})
+
+
+def test_a_price_book_that_raises_knows_no_price() -> None:
+    book, usage, now = Book(), Usage(prompt=2), datetime.now(UTC)
+    found = [extend.price_of(book, model, usage, now) for model in ("known", "broken", "other")]
+    assert found == [
+        Money.of(2),
+        Unknown("the price book raised KeyError: 'broken'"),
+        Unknown("no price"),
+    ]
+
+
+def test_a_script_is_named_by_its_digest() -> None:
+    empty = "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+    assert extend.script_source("") == empty != extend.script_source("fit();")
+
+
+def test_what_is_chosen_is_no_experiment() -> None:
+    with extend.chosen_experiment():
+        warnings.warn("[EXPERIMENTAL] new", stacklevel=1)
+    with pytest.warns(UserWarning, match="EXPERIMENTAL"):
+        warnings.warn("[EXPERIMENTAL] new", stacklevel=1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cancels_the_work_of_a_command(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    told: list[str] = []
+
+    async def work() -> None:
+        signal.raise_signal(number)
+        try:
+            await asyncio.sleep(9)
+        except asyncio.CancelledError:
+            told.append("cancelled")
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        cli.run_interruptible(work())
+    assert told == ["cancelled"]
+    assert signal.getsignal(number) is before

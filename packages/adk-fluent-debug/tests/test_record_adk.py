@@ -11,6 +11,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
@@ -28,11 +30,10 @@ from adk_fluent.debug import (
     replay_async,
 )
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import find_middleware
+from adk_fluent.extend import find_middleware, to_agent_event
 from adk_fluent.ir import ExecutionConfig, MiddlewareRef, content_hash
 from adk_fluent.protocol import (
     AgentEvent,
-    ErrorInfo,
     Middleware,
     ModelCall,
     ModelReply,
@@ -40,7 +41,6 @@ from adk_fluent.protocol import (
     NextTool,
     ToolCall,
     ToolCallInfo,
-    Usage,
     wrap,
 )
 from adk_fluent.testing import Call, ScriptedModel, reply
@@ -386,30 +386,45 @@ async def test_what_others_do_to_an_event_does_not_change_the_recording() -> Non
     )
 
 
+def said(*parts: types.Part, **more: Any) -> Event:
+    place = {"adk_fluent": {"path": "s1", "node": "a", "run": "r", **more.pop("place", {})}}
+    more.setdefault("custom_metadata", {}).update(place)
+    return Event(author="a", content=types.Content(role="model", parts=[*parts]), **more)
+
+
 @pytest.mark.parametrize(
     "event",
     [
-        AgentEvent("a", "x", state_delta={"k": 1, "temp:t": 2}, metadata={"run": "r"}),
-        AgentEvent("a", state_delta={"k": [1, {"b"}]}, discarded=("s1",), agent_state={}),
-        AgentEvent("a", output=[1], usage=Usage(3), error=ErrorInfo("E")),
-        AgentEvent(
-            "a", tool_calls=[ToolCallInfo("f", {"x": float("nan")})], custom_metadata={"c": 1}
+        said(types.Part(text="x"), types.Part(text="y"), partial=True),
+        said(types.Part(text="x"), actions=EventActions(state_delta={"k": 1, "temp:t": 2})),
+        said(actions=EventActions(state_delta={"k": [1, {"b"}]}), place={"discarded": ["s1"]}),
+        said(actions=EventActions(escalate=True, artifact_delta={"f": 1}), error_code="E"),
+        said(
+            types.Part(text="x"),
+            finish_reason=types.FinishReason.STOP,
+            usage_metadata=types.GenerateContentResponseUsageMetadata(prompt_token_count=3),
         ),
-        AgentEvent("a", "x", usage=Usage(3), error=ErrorInfo("E"), artifact_delta={"f": 1}),
+        said(types.Part(function_call=types.FunctionCall(id="1", name="f", args={"x": [1]}))),
+        said(types.Part(text="x"), custom_metadata={"c": {"d": [1]}}),
+        Event(author="a", content=types.Content(parts=[types.Part(text="x")])),
     ],
 )
-async def test_an_event_that_is_kept_is_what_would_be_written_at_once(event: AgentEvent) -> None:
+async def test_an_event_that_is_kept_is_what_would_be_written_at_once(event: Event) -> None:
     with Recorder() as kept:
         await Agent("a", ScriptedModel("fine")).run("hi")
     [run] = kept._runs  # nobody else can add to it
     assert isinstance(run, Middleware)
-    await run.on_event(None, event)
-    data = event.to_dict()
+    run.see_event(None, event)
+    data = to_agent_event(event).to_dict()
     data.get("state_delta", {}).pop("temp:t", None)
-    changeable: list[Any] = [event.state_delta.get("k"), event.output]
-    for each in changeable:
-        if each.__class__ is list:
-            each.append("spoilt")
+    changeable: Any = event.actions.state_delta.get("k")
+    if isinstance(changeable, list):
+        changeable[0] = "spoilt"
+    assert event.content is not None
+    for part in event.content.parts or ():
+        part.text = "spoilt"
+    event.actions.state_delta["spoilt"] = event.custom_metadata = {"spoilt": 1}
+    event.author = "spoilt"
     assert kept.recording.runs[0].tape[-1]["event"] == data
 
 

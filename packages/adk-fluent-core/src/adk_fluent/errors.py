@@ -98,6 +98,11 @@ class Details(TypedDict, total=False):
 #: The note of `add_place`.
 _PLACE: Final = re.compile(r"in node '(.+?)'(?: at (.+))?")
 _DETAILS: Final = frozenset(Details.__annotations__)
+#: What a terminal would obey, or no stream can be written: control characters other than tab and
+#: line feed, overrides of the direction of writing, and halves of characters.
+_UNSHOWN: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def format_message(
@@ -108,10 +113,18 @@ def format_message(
     found: str | None = None,
     help: str | None = None,
 ) -> str:
-    """The one way a message of ours is laid out; absent parts take no line."""
+    """The one way a message of ours is laid out; absent parts take no line.
+
+    What it quotes, of files and of models, is shown with control characters escaped.
+    """
     place = " at ".join(str(part) for part in (node and f"node {node!r}", location) if part)
     rows = (("where", place), ("found", found), ("help", help))
-    return "\n".join([what, *(f"  {label}: {text}" for label, text in rows if text)])
+    message = "\n".join([what, *(f"  {label}: {text}" for label, text in rows if text)])
+    return message if message.isprintable() else _UNSHOWN.sub(_escaped, message)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return repr(found.group())[1:-1]
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from adk_fluent._arguments import must_be, must_be_number
     from adk_fluent._caller import caller
     from adk_fluent._data_files import At, DataFile
+    from adk_fluent._experiments import chosen_experiment
+    from adk_fluent._file_locks import held_file
     from adk_fluent._lazy import lazy_names
     from adk_fluent._logs import LOG
     from adk_fluent._middlewares import (
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
         registered_middlewares,
         unregister_middleware,
     )
+    from adk_fluent._pages import script_source
+    from adk_fluent._prices import price_book, price_of
     from adk_fluent._registry import (
         LayerObject,
         layer_errors,
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
         resolve_name,
     )
     from adk_fluent._replays import REPLAYED
+    from adk_fluent._texts import clean, environment_secrets, error_line, one_line, plural, shorten
     from adk_fluent._words import article, describe, is_loopback, public_address
     from adk_fluent._yaml_files import to_yaml_text
     from adk_fluent.backends._answers import Answer, answer_of
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
         ask_in_place_again,
         fail_in_place,
         refuse_in_place,
+        report_refusal,
     )
     from adk_fluent.builders._execution import run_sync
     from adk_fluent.builders._operands import one_of
@@ -73,12 +79,17 @@ else:  # a type checker must see a misspelt name, not Any
             "_arguments": "must_be must_be_number",
             "_caller": "caller",
             "_data_files": "At DataFile",
+            "_experiments": "chosen_experiment",
+            "_file_locks": "held_file",
             "_lazy": "lazy_names",
             "_logs": "LOG",
             "_middlewares": "added_tools find_middleware middleware_everywhere register_middleware"
             " registered_middlewares unregister_middleware",
+            "_pages": "script_source",
+            "_prices": "price_book price_of",
             "_registry": "LayerObject layer_errors provided require_layer resolve_name",
             "_replays": "REPLAYED",
+            "_texts": "clean environment_secrets error_line one_line plural shorten",
             "_words": "article describe is_loopback public_address",
             "_yaml_files": "to_yaml_text",
             "backends._answers": "Answer answer_of",
@@ -93,7 +104,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._session._stamps": "is_journal_key",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
             "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
-            " ask_in_place_again fail_in_place refuse_in_place",
+            " ask_in_place_again fail_in_place refuse_in_place report_refusal",
             "builders._execution": "run_sync",
             "builders._operands": "one_of",
             "flow._current": "CurrentStep DURABLE_RUN DurableRun current_step effect_key",
@@ -138,13 +149,18 @@ __all__ = [
     "ask_in_place_again",
     "ask_remote",
     "caller",
+    "chosen_experiment",
+    "clean",
     "copy_events",
     "current_step",
     "describe",
     "effect_key",
+    "environment_secrets",
+    "error_line",
     "fail_in_place",
     "find_middleware",
     "give_output",
+    "held_file",
     "initial_state",
     "is_journal_key",
     "is_loopback",
@@ -155,18 +171,25 @@ __all__ = [
     "middleware_everywhere",
     "must_be",
     "must_be_number",
+    "one_line",
     "one_of",
+    "plural",
+    "price_book",
+    "price_of",
     "provided",
     "public_address",
     "refuse_in_place",
     "register_middleware",
     "registered_middlewares",
     "report_end",
+    "report_refusal",
     "request_model",
     "require_layer",
     "resolve_name",
     "run_sync",
     "schema_misfit",
+    "script_source",
+    "shorten",
     "storage_fault",
     "this_process",
     "to_agent_event",

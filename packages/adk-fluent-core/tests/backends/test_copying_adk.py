@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from adk_middlewares import made_of
 from adk_programs import agent, fn, seq
 
+from adk_fluent import Agent
 from adk_fluent.backends.adk import ADKBackend
+from adk_fluent.backends.adk._session._copies import copied
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.extend import METADATA_KEY, copy_events, initial_state, is_journal_key, write_state
 
@@ -74,3 +77,27 @@ async def test_a_write_outside_of_a_run_replaces_a_dict(service: BaseSessionServ
     assert stored is not None
     assert stored.state["keep"] == {"b": 2}
     assert initial_state(stored) == {"keep": {"a": 1}, "n": 3}
+
+
+async def test_a_changed_copy_is_the_one_that_pydantic_makes() -> None:
+    copies = 0
+
+    async def before_run(ctx: Any) -> None:
+        nonlocal copies
+        changed: list[tuple[Any, dict[str, Any]]] = [
+            (ctx, {"branch": "b", "_ours": 1}),
+            (ctx.session, {"events": []}),
+        ]
+        for model, changes in changed:
+            made, wanted = copied(model, changes), model.model_copy(update=changes)
+            assert made == wanted
+            assert vars(made) == vars(wanted)
+            assert made.model_fields_set == wanted.model_fields_set
+            made.model_fields_set.clear()
+            assert model.model_fields_set
+            private = model.__pydantic_private__
+            assert private is None or made.__pydantic_private__ is not private
+            copies += 1
+
+    await Agent("a").mock("A").middleware(made_of(before_run=before_run)).run("hi")
+    assert copies == 2

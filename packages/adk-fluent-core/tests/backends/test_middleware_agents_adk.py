@@ -23,11 +23,13 @@ from adk_fluent import Agent, gate
 from adk_fluent.backends.adk import to_app
 from adk_fluent.backends.adk._hooks._sites import is_site, make_site
 from adk_fluent.errors import RunError, UsageError
+from adk_fluent.extend import to_agent_event
 from adk_fluent.ir import TransferNode
 from adk_fluent.protocol import HOOKS_OF_RUNS, AgentEvent, AgentReply
 from adk_fluent.testing import Call, ScriptedModel, reply
 
 if TYPE_CHECKING:
+    from google.adk.events.event import Event
     from google.adk.sessions.base_session_service import BaseSessionService
 
     from adk_fluent.builders import Builder
@@ -681,6 +683,26 @@ async def test_what_is_below_such_an_agent_is_part_of_it_once(kind: str, inner: 
     models = [each for each in log if each.startswith("wrap_model_call")]
     assert models.count("wrap_model_call low") == 1
     assert log.count("on_event") == {"delegate": 3, "tool": 4}[inner]
+
+
+@KINDS
+@pytest.mark.parametrize("scope", ["pipeline", "agent"])
+async def test_who_only_looks_sees_each_event_as_it_was_changed(kind: str, scope: Any) -> None:
+    changed, seen = list[Any](), list[Any]()
+
+    async def on_event(ctx: Any, event: AgentEvent) -> AgentEvent:
+        changed.append(replace(event, custom_metadata={"seen": len(changed)}).to_dict())
+        return AgentEvent.from_dict(changed[-1])
+
+    def see_event(ctx: Any, event: Event) -> None:
+        seen.append(to_agent_event(event).to_dict())
+
+    around = made_of(on_event=on_event, see_event=see_event)
+    part = boss(kind, spec_of("says")).middleware(around, scope=scope)
+    result = await (Agent("a").mock("A") >> part).run("hi")
+    assert seen == changed
+    inside = result if scope == "pipeline" else result[1:]
+    assert len(seen) == len(inside) + (1 if kind == "tool" else 0)
 
 
 @KINDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from google.adk.events.event import Event
 from google.adk.plugins.base_plugin import BasePlugin
 
 from adk_fluent import Agent
@@ -87,6 +88,19 @@ async def test_hooks_get_names_and_errors() -> None:
     error = ValueError("x")
     await plugin.on_model_error_callback(callback_context=None, llm_request=None, error=error)
     assert got == {"agent": "my_agent", "tool": ("search", {"q": "hello"}), "error": error}
+
+
+async def test_who_only_looks_at_events_puts_none_in_their_place() -> None:
+    seen: list[Event] = []
+
+    class Looks(Middleware):
+        def see_event(self, ctx: Any, event: Event, /) -> None:
+            seen.append(event)
+
+    plugin: Any = MiddlewarePlugin("test", [Looks()])
+    event = Event(author="a")
+    assert await plugin.on_event_callback(invocation_context=None, event=event) is None
+    assert seen == [event]
 
 
 async def test_all_are_closed_also_when_one_fails() -> None:

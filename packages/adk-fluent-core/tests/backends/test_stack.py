@@ -244,3 +244,26 @@ async def test_who_is_at_the_boundary_sees_what_comes_in_and_what_goes_out() -> 
         *("edge.on_user_message(said)", "inner.on_user_message(said)"),
         *("inner.on_event(event)", "edge.on_event(changed)"),
     ]
+
+
+async def test_who_only_looks_at_events_is_told_at_once_and_onlookers_do_no_harm(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log: list[str] = []
+
+    class Looks(Says):
+        def see_event(self, ctx: Any, event: Any, /) -> None:
+            self._asked("see_event", event)
+
+    class Edge(Looks):
+        at_boundary = True
+
+    fails = Looks("observer", log, observer=True, see_event=ValueError("no"))
+    stack = Stack([Edge("edge", log), Says("blind", log), Looks("inner", log), fails])
+    assert stack.has("see_event")
+    assert not Stack([Says("blind", log)]).has("see_event")
+    stack.show(None, "event")
+    assert log == ["observer.see_event(event)", "inner.see_event(event)", "edge.see_event(event)"]
+    assert "see_event of observer Looks failed" in caplog.text
+    with pytest.raises(ValueError, match="no"):
+        Stack([Looks("raises", log, see_event=ValueError("no"))]).show(None, "event")

@@ -15,6 +15,8 @@ from adk_fluent.extend import schema_misfit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+#: Key of the metadata of a message: a person has refused, and so the task is rejected.
+REFUSED: Final = "adk_fluent_refused"
 _LARGEST: Final = 1 << 16  # characters of a schema
 _REQUEST_INPUT: Final = "adk_request_input"
 _REQUEST_CONFIRMATION: Final = "adk_request_confirmation"

@@ -11,7 +11,9 @@ from google.protobuf.struct_pb2 import Value
 
 from a2a.types import CancelTaskRequest, Message, StreamResponse, Task, TaskState
 from adk_fluent.a2a import _http
+from adk_fluent.a2a._asking import REFUSED
 from adk_fluent.a2a._failures_adk import failure, failure_of, retry_after
+from adk_fluent.a2a._said import shown
 from adk_fluent.extend import DURABLE_RUN
 
 if TYPE_CHECKING:
@@ -130,6 +132,14 @@ class Exchange:
             return list(self.task.status.message.parts)
         return parts
 
+    @property
+    def refusal(self) -> str | None:
+        """What is told of a person's refusal over there; None where nobody has refused."""
+        if self.task is None or self.state != TaskState.TASK_STATE_REJECTED:
+            return None
+        message = self.task.status.message
+        return shown(_text_of(message)) if REFUSED in message.metadata else None
+
     async def send_message(
         self, request: SendMessageRequest, *, context: ClientCallContext | None = None
     ) -> AsyncGenerator[StreamResponse, None]:
@@ -209,7 +219,7 @@ class Exchange:
     def _check(self) -> None:
         """Raise if the task is over and has not done what it was for."""
         if self.task is not None and (bad := _FAILED.get(self.state)) is not None:
-            says = " ".join(part.text for part in self.task.status.message.parts if part.text)
+            says = _text_of(self.task.status.message)
             raise failure(bad[0], self._node, bad[1], found=says)
 
     async def _give_up(self) -> None:
@@ -231,6 +241,10 @@ class Exchange:
         with suppress(Exception):  # it may be over by now, or the agent may not be there any more
             async with asyncio.timeout(10 * _GRACE):
                 await self._client.cancel_task(request, context=self._context)
+
+
+def _text_of(message: Message) -> str:
+    return " ".join(part.text for part in message.parts if part.text)
 
 
 def _parts_of(item: StreamResponse) -> Iterator[Part]:

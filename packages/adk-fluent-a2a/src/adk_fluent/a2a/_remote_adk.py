@@ -44,7 +44,14 @@ from adk_fluent.a2a._trace import TRACE
 from adk_fluent.a2a._values import inputs_of, outputs_of, plain
 from adk_fluent.backends import RuleTable
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import DURABLE_RUN, answer_of, ask_remote, effect_key, give_output
+from adk_fluent.extend import (
+    DURABLE_RUN,
+    answer_of,
+    ask_remote,
+    effect_key,
+    give_output,
+    report_refusal,
+)
 from adk_fluent.ir import UNSET, RemoteAgentNode
 from adk_fluent.protocol import RemoteCall
 
@@ -158,6 +165,9 @@ class RemoteAgent(BaseAgent):
                     )
                 if (progress := self._progress(event, exchange)) is not None:
                     yield progress
+        if (refusal := exchange.refusal) is not None:
+            yield self._refused(ctx, exchange, refusal)
+            return
         if exchange.error is not None:
             raise exchange.error
         answer = self._question if exchange.state in WAITING else self._end
@@ -239,6 +249,13 @@ class RemoteAgent(BaseAgent):
         parts = [types.Part(function_call=call)]
         event = self._event(ctx, exchange, parts, question=id, calls=waiting)
         event.long_running_tool_ids = {id}
+        return event
+
+    def _refused(self, ctx: InvocationContext, exchange: Exchange, says: str) -> Event:
+        """A person's refusal over there, which ends this run as one at a gate here does."""
+        event = self._event(ctx, exchange, [])
+        event.content = types.Content(role=None, parts=[types.Part(text=says)])  # for no prompt
+        report_refusal(event)
         return event
 
     def _event(

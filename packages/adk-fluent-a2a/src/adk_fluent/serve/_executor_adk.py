@@ -17,6 +17,7 @@ from a2a.types import ListTasksRequest, Task, TaskState
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 
+from adk_fluent.a2a._asking import REFUSED
 from adk_fluent.backends.adk import ADKBackend
 from adk_fluent.errors import SessionError, UsageError
 from adk_fluent.extend import LOG, answer_fault
@@ -351,11 +352,19 @@ class _Turn:
             exists = exists and await executor.write(self._where, state)
             await self._follow(parts, None if exists else state)
 
-    async def end(self, state: TaskState, said: str) -> None:
-        """End a task in a state, with a sentence of ours."""
+    async def end(self, state: TaskState, said: str, *, refused: bool = False) -> None:
+        """End a task in a state, with a sentence of ours.
+
+        Args:
+            state: The state.
+            said: The sentence.
+            refused: A person has refused, which our own clients tell from other rejections.
+        """
         if not self._executor.ends(self._queue):
             return
         message = self._updater.new_agent_message([text_part(said)])
+        if refused:
+            message.metadata[REFUSED] = True
         await self._updater.update_status(state, message=message)
 
     async def _resume(self, answers: Sequence[Answer], questions: Sequence[Pending]) -> None:
@@ -388,7 +397,7 @@ class _Turn:
             case "waiting":
                 await self._ask(result.pending)
             case "rejected":
-                await self.end(TaskState.TASK_STATE_REJECTED, result.reason)
+                await self.end(TaskState.TASK_STATE_REJECTED, result.reason, refused=True)
             case status:
                 LOG.warning(
                     "task %s of a served pipeline %s: %s",

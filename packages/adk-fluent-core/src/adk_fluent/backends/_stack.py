@@ -19,6 +19,7 @@ from adk_fluent._logs import LOG
 from adk_fluent._words import describe
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol import check_middleware, fresh, hooks_of
+from adk_fluent.protocol._middleware import has_method
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -43,7 +44,7 @@ _GIVES: Final = {
 
 
 #: What those at the boundary are asked before all others; events go through a stack in reverse.
-_OUTSIDE: Final = frozenset({"on_user_message", "on_event"})
+_OUTSIDE: Final = frozenset({"on_user_message", "on_event", "see_event"})
 
 
 def _is_at_boundary(middleware: Any) -> bool:
@@ -70,6 +71,8 @@ class _Member:
         self.middleware = middleware
         self.place = place
         self.hooks = hooks_of(middleware)
+        if has_method(middleware, "see_event"):  # no hook, as it is not awaited
+            self.hooks |= {"see_event"}
         self.observes = bool(getattr(middleware, "observer", False))
         self.failed = False
 
@@ -189,6 +192,16 @@ class Stack:
         for each in reversed(self._with(hook)):
             if outside is None or each.place < outside:
                 await self._ask(each, hook, args)
+
+    def show(self, ctx: Any, event: Any) -> None:
+        """Show an event, in reverse, to all who look at events without changing them."""
+        for each in reversed(self._with("see_event")):
+            try:
+                each.middleware.see_event(ctx, event)
+            except Exception:
+                if not each.observes:
+                    raise
+                each.failing("see_event")
 
     def around(self, hook: str, innermost: Callable[[Any], Awaitable[Any]]) -> Any:
         """All `wrap_*` hooks of a name around the thing itself."""

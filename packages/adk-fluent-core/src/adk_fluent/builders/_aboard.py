@@ -66,9 +66,11 @@ def check_scoped(middleware: object) -> None:
         UsageError: All its hooks are of runs, or it refuses to stand there itself.
     """
     from adk_fluent.protocol import HOOKS_OF_RUNS, hooks_of  # noqa: PLC0415  # slow to import
+    from adk_fluent.protocol._middleware import has_method  # noqa: PLC0415  # slow to import
 
     hooks = hooks_of(middleware)
-    if hooks and hooks <= HOOKS_OF_RUNS and not isinstance(middleware, MiddlewareRef):
+    of_runs = hooks and hooks <= HOOKS_OF_RUNS and not has_method(middleware, "see_event")
+    if of_runs and not isinstance(middleware, MiddlewareRef):
         raise UsageError(
             f"{type(middleware).__name__} has hooks of whole runs only, and this is a part of one",
             found=", ".join(sorted(hooks)),

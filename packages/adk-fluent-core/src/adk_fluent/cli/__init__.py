@@ -6,6 +6,7 @@ sessions, network), 130 interrupted.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from adk_fluent.cli._attribute import Target, attribute_of, call_factory
@@ -20,19 +21,21 @@ from adk_fluent.cli._versions import installed_version
 
 if TYPE_CHECKING:
     from adk_fluent.cli._answers import Given
+    from adk_fluent.cli._interrupts import run_interruptible
     from adk_fluent.cli._sessions import session_owners, session_service
 else:  # a type checker must see a misspelt name
+    #: What imports asyncio or SQLite, for which --help does not wait.
+    _LATER = {
+        "Given": "_answers",
+        "run_interruptible": "_interrupts",
+        "session_owners": "_sessions",
+        "session_service": "_sessions",
+    }
 
     def __getattr__(name: str) -> object:
-        if name in {"session_owners", "session_service"}:  # SQLite, which is slow to import
-            from adk_fluent.cli import _sessions
-
-            return getattr(_sessions, name)
-        if name != "Given":  # which imports asyncio, and --help does not wait for that
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from adk_fluent.cli._answers import Given
-
-        return Given
+        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
 __all__ = [
@@ -55,6 +58,7 @@ __all__ = [
     "no_key",
     "note",
     "require_credentials",
+    "run_interruptible",
     "session_owners",
     "session_service",
     "state_option",

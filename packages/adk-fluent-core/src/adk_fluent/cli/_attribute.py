@@ -11,6 +11,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from adk_fluent._texts import error_line
 from adk_fluent.builders import Builder, BuilderBase, Pipeline
 from adk_fluent.cli._transcript import note
 from adk_fluent.errors import AdkFluentError, BuildError, TargetError, nearest_name
@@ -243,8 +244,8 @@ def call_factory(target: Target, factory: Any) -> Any:
     except Exception as error:
         raise target.error(
             f"{target.text} raised",
-            "it is called without arguments, and returns a pipeline; --debug shows the traceback",
-            found=f"{type(error).__name__}: {error}",
+            "it is called without arguments; --debug shows the traceback",
+            found=error_line(error),
         ) from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import tempfile
 import time
@@ -17,8 +16,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from adk_fluent._texts import plural
 from adk_fluent.cli._failures import FINDINGS, INFRASTRUCTURE, OK, exit_code
 from adk_fluent.cli._gemini import no_answer, said
+from adk_fluent.cli._interrupts import run_interruptible
 from adk_fluent.cli._keys import KEYS, credentials, no_key
 from adk_fluent.cli._status import is_interactive
 from adk_fluent.cli._text import plain, short
@@ -79,8 +80,8 @@ def demo(
         view.title()  # first: ADK takes seconds to import
         desk = _offline(made) if offline else _real(made, model, backup_model)
         try:
-            asyncio.run(view.follow(desk, tickets()[:count]))
-        finally:  # also after Ctrl-C: what is done is done
+            run_interruptible(view.follow(desk, tickets()[:count]))
+        finally:  # also after Ctrl-C and SIGTERM: what is done is done
             view.summary(made, kept=database is not None)
     if show:
         view.replies()
@@ -133,8 +134,7 @@ class _View:
 
     def title(self) -> None:
         """Say what is going to run."""
-        tickets = f"{self._total} ticket{'s' if self._total > 1 else ''}"
-        self._print(f"Support desk: {tickets} on {self._what}", style="bold")
+        self._print(f"Support desk: {plural(self._total, 'ticket')} on {self._what}", style="bold")
 
     async def follow(self, desk: Pipeline, todo: tuple[Ticket, ...]) -> None:
         """Work the tickets off."""

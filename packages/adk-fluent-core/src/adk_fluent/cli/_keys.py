@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from adk_fluent._texts import environment_secrets
 from adk_fluent.errors import CredentialsError
 from adk_fluent.ir import AgentNode, Node, walk
 
 KEYS: Final = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-_SHORTEST: Final = 8  # characters of a key; less is none, and part of many a word
 #: Say "true" or "1" where Google Cloud's own credentials are used instead of a key.
 CLOUD: Final = ("GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI")
 
@@ -60,11 +60,9 @@ def no_key(what: str, instead: str, node: Node | None = None) -> CredentialsErro
 
 
 def without_keys(text: str) -> str:
-    """The text without the keys that stand in it; services may quote what they were sent."""
-    for name in KEYS:
-        key = os.environ.get(name, "").strip()
-        if len(key) >= _SHORTEST:
-            text = text.replace(key, f"[{name}]")
+    """The text without the secrets that stand in it; services may quote what they were sent."""
+    for secret, name in environment_secrets().items():
+        text = text.replace(secret, name)
     return text
 
 

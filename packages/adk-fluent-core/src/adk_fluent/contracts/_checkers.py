@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final, TypeVar, overload
 
 from adk_fluent._registry import usable
+from adk_fluent._texts import error_line
 from adk_fluent.contracts._dataflow import _checks, _reducers
 from adk_fluent.contracts._graph import Graph
 from adk_fluent.contracts._reports._diagnostic import Diagnostic
@@ -63,7 +64,7 @@ class Registered:
         except Exception as error:
             whose = "" if self.layer == USER else f" of layer {self.layer!r}"
             raise CheckerError(
-                f"checker {self.name!r}{whose} failed: {type(error).__name__}: {error}",
+                f"checker {self.name!r}{whose} failed: {error_line(error)}",
                 checker=self.name,
                 layer=self.layer,
             ) from error

@@ -148,6 +148,18 @@ class Middleware(metaclass=_MiddlewareType):
             call: The call that was answered, as it was announced.
         """
 
+    def see_event(self, ctx: Any, event: Any, /) -> None:
+        """Look at an event of the run, as it is stored and shown: for who changes nothing.
+
+        It is told of every event that `on_event` is asked about, when all of those have been asked,
+        and costs less: no `AgentEvent` is made. ``adk_fluent.extend.to_agent_event`` makes one.
+
+        Args:
+            ctx: ADK's InvocationContext.
+            event: ADK's Event. Whoever is given it after this may change it, and this must not:
+                what is kept of it is copied.
+        """
+
     async def on_user_message(self, ctx: Any, message: Any) -> Any:
         """Return a Content to put in place of the user's message."""
 
@@ -326,6 +338,11 @@ def hooks_of(middleware: object) -> frozenset[str]:
         if getattr(kind, name, None) is not inherited
         and getattr(middleware, name, None) is not None
     )
+
+
+def has_method(middleware: object, method: str) -> bool:
+    """Whether a middleware has a method that is no hook, and not only as `Middleware` has it."""
+    return getattr(type(middleware), method, None) not in (None, getattr(Middleware, method))
 
 
 def fresh(middleware: Any) -> Any:

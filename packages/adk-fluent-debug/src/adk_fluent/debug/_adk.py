@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from itertools import chain
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_origin
 
 from google.adk.events.event import Event
@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from adk_fluent.debug._errors import RecordedError
 from adk_fluent.debug._recorded_run import Data
 from adk_fluent.errors import AdkFluentError
-from adk_fluent.extend import LOG, json_safe
+from adk_fluent.extend import LOG, METADATA_KEY, is_journal_key, json_safe, to_agent_event
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import RemoteCall
 
 _CONTENT: Final = TypeAdapter(types.Content)
-#: What is set of a part that is text alone.
+#: What is set of a part that is text alone; how what is set of parts is read, and their texts.
 _TEXT: Final = {"text"}
+_set_of: Final = attrgetter("__pydantic_fields_set__")
+_text_of: Final = attrgetter("text")
 #: Settings that may be a class, or an alias of some.
 _SCHEMAS: Final = ("response_schema", "response_json_schema")
 _SCALARS: Final = (str, int, float, bool, type(None))
@@ -94,7 +96,7 @@ def keep_request(request: LlmRequest, known: dict[Any, Any]) -> Asked | Data:
     contents = request.contents or []
     previous = vars(request).get("previous_interaction_id")
     try:
-        kept = [*map(_keep_content, contents)]
+        kept = [_said(each) or _json_content(each) for each in contents]
         config = _keep_config(request.config, known)
     except Exception:  # noqa: BLE001  # a live object in it: what can be shown has to do
         return _data_of(Asked(request.model, contents, request.config, previous))
@@ -103,17 +105,13 @@ def keep_request(request: LlmRequest, known: dict[Any, Any]) -> Asked | Data:
 
 def _said(content: types.Content) -> Said | None:
     """Role and texts of a message, if it is text alone."""
-    texts: list[str | None] = []
-    for each in content.parts or ():
-        if each.__pydantic_fields_set__ != _TEXT:
-            return None
-        texts.append(each.text)
-    return (content.role, tuple(texts)) if texts else None
+    parts = content.parts
+    if not parts or [*map(_set_of, parts)] != [_TEXT] * len(parts):
+        return None
+    return content.role, tuple(map(_text_of, parts))
 
 
-def _keep_content(content: types.Content) -> Said | bytes | str:
-    if (said := _said(content)) is not None:
-        return said
+def _json_content(content: types.Content) -> bytes | str:
     try:
         return _CONTENT.dump_json(_plain(content), exclude_none=True, warnings=False)
     except PydanticSerializationError:  # half a character, which Python can write, or a live object
@@ -187,16 +185,8 @@ def _data_of(asked: Asked) -> Data:
 
 def keep_response(response: LlmResponse) -> KeptResponse | str:
     """An answer of a model as it is now."""
-    content, usage = response.content, response.usage_metadata
-    kept: KeptResponse | None = None
     try:
-        said = None if content is None else _said(content)
-        if content is None or said:
-            values = {**vars(response), "content": None, "usage_metadata": None}
-            counts = {} if usage is None else vars(usage).copy()
-            if _FIXED.issuperset(map(type, chain(values.values(), counts.values()))):
-                reported = None if usage is None else (type(usage), counts)
-                kept = (type(response), values, said, reported)
+        kept = _keep_texts(response, {})
     except Exception:  # noqa: BLE001  # a model of the user's may answer with another type
         kept = None
     return kept or _json_of(response)
@@ -204,12 +194,32 @@ def keep_response(response: LlmResponse) -> KeptResponse | str:
 
 def kept_response(kept: KeptResponse | str) -> Data:
     """An answer that was kept, as data."""
-    if isinstance(kept, tuple):
-        kind, values, said, usage = kept
-        content = None if said is None else _content(said)
-        reported = None if usage is None else _made(*usage)
-        kept = _json_of(_made(kind, {**values, "content": content, "usage_metadata": reported}))
-    return json.loads(kept)
+    return json.loads(kept if isinstance(kept, str) else _json_of(_of_texts(kept)))
+
+
+def _keep_texts(response: LlmResponse, others: Data) -> KeptResponse | None:
+    """An answer as it is now, if it is text alone.
+
+    Args:
+        response: The answer.
+        others: What is kept in the place of some of its fields.
+    """
+    content, usage = response.content, response.usage_metadata
+    said = None if content is None else _said(content)
+    if said is None and content is not None:
+        return None
+    values = {**vars(response), "content": None, "usage_metadata": None, **others}
+    counts = {} if usage is None else vars(usage).copy()
+    if not _FIXED.issuperset(map(type, chain(values.values(), counts.values()))):
+        return None
+    return (type(response), values, said, None if usage is None else (type(usage), counts))
+
+
+def _of_texts(kept: KeptResponse, **others: Any) -> Any:
+    kind, values, said, usage = kept
+    content = None if said is None else _content(said)
+    reported = None if usage is None else _made(*usage)
+    return _made(kind, {**values, "content": content, "usage_metadata": reported, **others})
 
 
 def _json_of(response: Any) -> str:
@@ -254,6 +264,54 @@ def state_written(ctx: Any) -> Data:
     """What a call has written to state so far."""
     actions = getattr(ctx, "actions", None) or getattr(ctx, "_event_actions", None)
     return json_safe(actions.state_delta) if actions and actions.state_delta else {}
+
+
+# --- events --------------------------------------------------------------------------------------
+
+#: An event that is text alone, the state it writes, and where it stands.
+KeptEvent = tuple[KeptResponse, Data, Data]
+_BOOKKEEPING: Final = frozenset({"journal", "claim"})
+#: What is set aside of an event, and what stands in the actions of one that writes state alone.
+_ASIDE: Final[Data] = {"actions": None, "custom_metadata": None, "node_info": None}
+_WRITES_ALONE: Final = {**vars(EventActions()), "state_delta": None}
+
+
+def keep_event(event: Event) -> KeptEvent | Data | None:
+    """An event as it is now: its data, where it could be changed within.
+
+    Returns:
+        What `kept_event` takes, or None for one that says nothing but where a run stands.
+    """
+    metadata, wrote = event.custom_metadata or {}, event.actions.state_delta
+    place: Data = metadata.get(METADATA_KEY) or {}
+    if event.content is None and place.get("why") in _BOOKKEEPING:
+        return None
+    if (
+        len(metadata) == 1
+        and "path" in place
+        and {**vars(event.actions), "state_delta": None} == _WRITES_ALONE
+        and _FIXED.issuperset(map(type, chain(place.values(), wrote.values())))
+        and (said := _keep_texts(event, _ASIDE)) is not None
+    ):
+        return said, wrote.copy(), place.copy()
+    return _event_data(event)
+
+
+def kept_event(kept: KeptEvent | Data) -> Data:
+    """An event that was kept, as data of an `AgentEvent`."""
+    if isinstance(kept, dict):
+        return kept
+    said, wrote, place = kept
+    actions = EventActions(state_delta=wrote)
+    return _event_data(_of_texts(said, actions=actions, custom_metadata={METADATA_KEY: place}))
+
+
+def _event_data(event: Event) -> Data:
+    made = to_agent_event(event)
+    data = made.to_dict()
+    if "state_delta" in data:
+        data["state_delta"] = dump_state(made.state_delta)
+    return data
 
 
 # --- what tools do -------------------------------------------------------------------------------
@@ -380,6 +438,12 @@ def load_error(data: Mapping[str, Any]) -> Exception:
 def dump_history(session: Any, invocation_id: str) -> list[Data]:
     """The events of a session before a run."""
     return [dump_model(event) for event in session.events if event.invocation_id != invocation_id]
+
+
+def dump_state(state: Mapping[str, Any]) -> Data:
+    """State as it is now, without what is not of the user's session."""
+    kept = {k: v for k, v in state.items() if not (is_journal_key(k) or k.startswith("temp:"))}
+    return json_safe(kept)
 
 
 def answers_in(session: Any) -> list[Data]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar
-from dataclasses import fields, replace
-from itertools import chain
-from operator import attrgetter
+from dataclasses import replace
+from itertools import count
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,10 +13,10 @@ import adk_fluent.protocol as p
 from adk_fluent.debug import _adk
 from adk_fluent.debug._notes import RunNotes
 from adk_fluent.debug._redaction import as_it_is, bare_entry
-from adk_fluent.extend import is_journal_key, json_safe
+from adk_fluent.extend import json_safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from adk_fluent.debug._notes import Notes
     from adk_fluent.debug._recorded_run import Data
@@ -31,18 +30,6 @@ _WITHIN: Final[ContextVar[tuple[Notes, int] | None]] = ContextVar(
 _REQUEST: Final[ContextVar[tuple[RunRecorder, Data] | None]] = ContextVar(
     "adk_fluent_debug_call", default=None
 )
-#: What of an event is copied; what is seldom there, with values that can be changed; the rest.
-_MAPPINGS: Final = ("state_delta", "artifact_delta", "metadata")
-_SELDOM: Final = ("tool_calls", "tool_responses", "pending", "discarded", "custom_metadata")
-_FLAT: Final = tuple(
-    each.name for each in fields(p.AgentEvent) if each.name not in {*_MAPPINGS, *_SELDOM, "raw"}
-)
-_seldom_of: Final = attrgetter(*_SELDOM)
-_flat_of: Final = attrgetter(*_FLAT)
-#: Types whose values nobody can change.
-_FIXED: Final = frozenset({str, int, float, bool, type(None), p.Usage, p.ErrorInfo})
-#: Events that say nothing but where a run stands.
-_BOOKKEEPING: Final = frozenset({"journal", "claim"})
 
 
 class RunRecorder(RunNotes, p.Middleware):
@@ -60,7 +47,7 @@ class RunRecorder(RunNotes, p.Middleware):
         self._streams = notes.streams
         self._captures = notes.capture_content
         self._known: dict[Any, Any] = {}
-        self._count = 0
+        self._number = count().__next__
 
     # --- the run -------------------------------------------------------------------------------
 
@@ -77,13 +64,14 @@ class RunRecorder(RunNotes, p.Middleware):
             self.head["error"] = _adk.dump_error(error)
         self.notes.went_on(self)
 
-    async def on_event(self, ctx: Any, event: p.AgentEvent) -> None:
-        """Keep an event; those who are given the same one may change it later."""
-        if event.content is None and event.metadata.get("why") in _BOOKKEEPING:
+    def see_event(self, ctx: Any, event: Any, /) -> None:
+        """Keep an event, if it says more than where the run stands."""
+        kept = _adk.keep_event(event)
+        if kept is None:
             return
         if not self.head:
             self._begin(ctx)
-        self.add(_event, _keep_event(event))
+        self.add(_event, kept)
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
@@ -107,7 +95,7 @@ class RunRecorder(RunNotes, p.Middleware):
         if self._captures and not self.notes.knows(session.id):
             self.head["history"] = _adk.dump_history(session, ctx.invocation_id)
         if self.notes.capture_state:
-            self.head["state"] = _state(session.state)
+            self.head["state"] = _adk.dump_state(session.state)
         self.notes.begun(self)
 
     def add(self, make: Callable[..., Data], *what: Any) -> None:
@@ -116,10 +104,6 @@ class RunRecorder(RunNotes, p.Middleware):
         self.tape.append((perf_counter(), _WITHIN.get(), make, what))
         if self._streams:
             self.notes.went_on(self, self.entry(self.tape[-1]))
-
-    def _number(self) -> int:
-        self._count += 1
-        return self._count - 1
 
     # --- calls ---------------------------------------------------------------------------------
 
@@ -141,12 +125,9 @@ class RunRecorder(RunNotes, p.Middleware):
         return await next(call)
 
     async def _record(self, call: p.ModelCall, next: p.NextModel, end: Data) -> p.ModelReply:
-        number = self._number()
-        request = call.request
-        asked: Data = {"model_call": number, "agent": call.agent}
-        asked["branch"] = _adk.branch_of(call.ctx) or None
-        asked["model"] = request.model or getattr(call.model, "model", "")
-        asked["stream"] = call.stream
+        number, request = self._number(), call.request
+        model = request.model or getattr(call.model, "model", "")
+        asked = {"model_call": number, **_place(call), "model": model, "stream": call.stream}
         kept = _adk.keep_request(request, self._known) if self._captures else {}
         self.add(_asked, asked, kept)
 
@@ -230,29 +211,8 @@ def run_recorder(notes: Notes) -> p.Middleware:
     return SpanRecorder(notes) if notes.spans else RunRecorder(notes)
 
 
-def _keep_event(event: p.AgentEvent) -> tuple[Any, ...] | Data:
-    """An event as it is now: its data, if there is anything in it that could be changed within."""
-    state, artifacts, metadata = event.state_delta, event.artifact_delta, event.metadata
-    flat = _flat_of(event)
-    if any(_seldom_of(event)) or not _FIXED.issuperset(
-        map(type, chain(flat, state.values(), metadata.values()))
-    ):
-        return _event_data(event)
-    return (*flat, state.copy(), artifacts.copy(), metadata.copy())
-
-
-def _event(kept: tuple[Any, ...] | Data) -> Data:
-    if isinstance(kept, dict):
-        return {"event": kept}
-    values: Data = dict(zip((*_FLAT, *_MAPPINGS), kept, strict=True))
-    return {"event": _event_data(p.AgentEvent(**values))}
-
-
-def _event_data(event: p.AgentEvent) -> Data:
-    data = event.to_dict()
-    if "state_delta" in data:
-        data["state_delta"] = _state(event.state_delta)
-    return data
+def _event(kept: _adk.KeptEvent | Data) -> Data:
+    return {"event": _adk.kept_event(kept)}
 
 
 def _asked(call: Data, kept: _adk.Asked | Data) -> Data:
@@ -273,7 +233,7 @@ def _ended(call: Data, end: Data) -> Data:
     return made
 
 
-def _place(call: p.RemoteCall | p.ToolCall) -> Data:
+def _place(call: p.ModelCall | p.RemoteCall | p.ToolCall) -> Data:
     return {"agent": call.agent, "branch": _adk.branch_of(call.ctx) or None}
 
 
@@ -307,9 +267,3 @@ def _is_late() -> Data:
 
 def _changed(before: Data, after: Data) -> Data:
     return {key: each for key, each in after.items() if key not in before or each != before[key]}
-
-
-def _state(state: Mapping[str, Any]) -> Data:
-    """State as it is now, without what is not of the user's session."""
-    kept = {k: v for k, v in state.items() if not (is_journal_key(k) or k.startswith("temp:"))}
-    return json_safe(kept)

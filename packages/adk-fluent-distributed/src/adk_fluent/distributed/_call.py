@@ -79,6 +79,7 @@ class SegmentResult:
         state: The session's state without ``temp:`` keys, where the run rests.
         pending: The questions it waits on, as JSON.
         error: What ended it, in the parts of `adk_fluent.errors.error_parts`.
+        notes: What middlewares noted in the call that stands on no event, for `RunResult.notes`.
     """
 
     status: Status
@@ -88,6 +89,7 @@ class SegmentResult:
     state: dict[str, Any] = field(default_factory=dict[str, Any])
     pending: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     error: dict[str, str] | None = None
+    notes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON data."""

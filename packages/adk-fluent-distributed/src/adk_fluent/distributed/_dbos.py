@@ -229,7 +229,7 @@ class DbosEngine:
         stands = self._known(found, call)
         if stands.status in ("failed", "cancelled"):
             raise failed_run(stands)
-        return await station.recall(call.run_id, user_id)
+        return await station.recall(call.run_id, user_id, found.notes)
 
     async def status(self, run_id: str) -> RunStatus:
         """Return how a run stands.
@@ -612,7 +612,7 @@ class DbosEngine:
         return True
 
     async def _last(self, run_id: str, known: _Found | None = None) -> _Found | None:
-        """The last call of a run, and its last rest.
+        """The last call of a run, its last rest, and the notes of all its calls.
 
         Calls are found by their ids, one after the other: a search for what ids begin with would
         read the calls of all runs.
@@ -625,7 +625,7 @@ class DbosEngine:
 
         checked_id(run_id)
         client = await self._client()
-        rest = None if known is None else known.rest
+        rest, notes = (None, {}) if known is None else (known.rest, dict(known.noted))
         number = 0 if known is None else number_of(known.row)
         while True:
             ids = [workflow_id(run_id, at) for at in range(number, number + _CALLS)]
@@ -636,7 +636,8 @@ class DbosEngine:
             for row in sorted(rows, key=number_of):
                 result = _result_in(row) if row.status == "SUCCESS" else None
                 rest = result if result is not None and result["next"] is None else rest
-                known = _Found(row, rest)
+                notes[number_of(row)] = [] if result is None else result.get("notes", [])
+                known = _Found(row, rest, notes)
             if len(rows) < _CALLS:
                 return known
             number += _CALLS
@@ -681,10 +682,15 @@ def _result_in(row: WorkflowStatus) -> dict[str, Any]:
 class _Found(NamedTuple):
     row: WorkflowStatus
     rest: dict[str, Any] | None
+    noted: dict[int, list[dict[str, Any]]]  # by number of the call
+
+    @property
+    def notes(self) -> list[dict[str, Any]]:
+        return [note for each in self.noted.values() for note in each]
 
 
 def _status(found: _Found) -> RunStatus:
-    row, rest = found
+    row, rest = found.row, found.rest
     call = _call_in(row).to_dict()
     match row.status:
         case "SUCCESS":

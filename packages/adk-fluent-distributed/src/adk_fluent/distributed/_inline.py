@@ -38,6 +38,7 @@ class _Run:
         self.call = call
         self.result: SegmentResult | None = None
         self.rest: SegmentResult | None = None
+        self.notes: list[dict[str, Any]] = []
 
 
 class InlineEngine:
@@ -148,7 +149,8 @@ class InlineEngine:
         stands = await self.submit(pipeline, message, run_id=run_id, state=state, user_id=user_id)
         if stands.status in ("failed", "cancelled"):
             raise failed_run(stands)
-        return await self._runs[stands.run_id].station.recall(stands.run_id, user_id)
+        known = self._runs[stands.run_id]
+        return await known.station.recall(stands.run_id, user_id, known.notes)
 
     async def status(self, run_id: str) -> RunStatus:
         """Return how a run stands.
@@ -197,6 +199,7 @@ class InlineEngine:
             run.rest, run.result = run.result or run.rest, None
             station = run.station
             result = await station.advance(run.call, beside=station.plan.names)
+            run.notes += result.notes
             if result.next is None:
                 run.result = result
                 return

@@ -6,8 +6,8 @@ import asyncio
 import json
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
-from dataclasses import asdict
+from contextlib import aclosing, nullcontext, suppress
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
@@ -26,10 +26,10 @@ from adk_fluent.distributed._store_adk import RunSessions
 from adk_fluent.errors import AdkFluentError, SessionError, UsageError, error_parts
 from adk_fluent.extend import DURABLE_RUN, DurableRun, describe, storage_fault
 from adk_fluent.ir import content_hash
-from adk_fluent.protocol import Resume
+from adk_fluent.protocol import Resume, collect_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.artifacts import BaseArtifactService
@@ -181,8 +181,10 @@ class Station:
         here = DURABLE_RUN.set(run)
         traced = otel.attach(_traced(call.trace))
         error: dict[str, str] | None = None
+        notes: list[Mapping[str, Any]] = []
         try:
-            await self._run(compiled, call, where)
+            with collect_notes(call.run_id) as notes:
+                await self._run(compiled, call, where)
         except SessionError as raised:
             if raised.taken_by:
                 raise _TakenError(raised) from raised
@@ -195,14 +197,20 @@ class Station:
         try:
             recalled = await self._backend.recall(compiled, **where)
         except AdkFluentError as raised:
-            return SegmentResult("failed", call.segment, error=error or _told(raised))
-        return self._result(call, recalled, error)
+            result = SegmentResult("failed", call.segment, error=error or _told(raised))
+        else:
+            result = self._result(call, recalled, error)
+        return replace(result, notes=[dict(each) for each in notes])
 
-    async def recall(self, run_id: str, user_id: str) -> RunResult:
-        """What a run has given so far."""
+    async def recall(
+        self, run_id: str, user_id: str, notes: Iterable[Mapping[str, Any]]
+    ) -> RunResult:
+        """What a run has given so far, and what middlewares noted in its calls."""
         compiled = self.compiled(self.plan.name)
         recalled = await self._backend.recall(compiled, user_id=user_id, session_id=run_id)
-        return recalled.result()
+        result = recalled.result()
+        result.notes += notes
+        return result
 
     def state_of(self, state: Any) -> dict[str, Any]:
         """The state that a run starts with, as it crosses.
@@ -276,11 +284,17 @@ class Station:
         entry = None if recalled is None else recalled.entry
         if recalled is None or not recalled.is_begun:
             message = await self._message(call)
-            await self._backend.run(compiled, message, state=_unpacked(call.state), **where)
+            await self._end(compiled, message, state=_unpacked(call.state), **where)
         elif entry is not None:
             answers = [each for each in call.given() if each.id in entry.waits]
             if answers or entry.status != "waiting":
-                await self._backend.run(compiled, Resume(tuple(answers)), **where)
+                await self._end(compiled, Resume(tuple(answers)), **where)
+
+    async def _end(self, compiled: Compiled, prompt: Any, **options: Any) -> None:
+        """Run to the end, so that what is noted until then is in reach also where it fails."""
+        async with aclosing(self._backend.stream(compiled, prompt, **options)) as events:
+            async for _ in events:
+                pass
 
     def _result(
         self, call: SegmentCall, recalled: Recalled, error: dict[str, str] | None

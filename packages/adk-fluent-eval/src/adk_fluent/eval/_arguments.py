@@ -92,14 +92,9 @@ def is_limit(value: Any) -> bool:
     return is_number(value) and value >= 0
 
 
-def is_whole(value: Any, least: int) -> bool:
+def is_whole(value: Any, least: int = 0) -> bool:
     """Whether a value is a whole number from `least` up (not a bool)."""
     return is_number(value) and isinstance(value, int) and value >= least
-
-
-def is_count(value: Any) -> bool:
-    """Whether a value is a whole number from 0 up."""
-    return is_whole(value, 0)
 
 
 def is_mapping(value: Any) -> bool:

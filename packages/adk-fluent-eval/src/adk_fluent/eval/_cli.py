@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
-import signal
 import sys
-import threading
 from collections import Counter
 from contextlib import contextmanager, redirect_stdout
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import click
 
@@ -25,19 +22,19 @@ from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._errors import EvalError, EvalFileError
 from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._documents import document, plain_line
+from adk_fluent.eval._report._documents import document
 from adk_fluent.eval._report._report import FluentEvalReport, in_form, outcome_line
 from adk_fluent.eval._running._kept import CacheMode, ResponseCache
 from adk_fluent.eval._running._options import Engine, Progress, RunOptions
 from adk_fluent.eval._running._plan import MetricPlan
 from adk_fluent.eval._running._suite_run_adk import SuiteRun
 from adk_fluent.eval._suite import FluentEvalSuite
-from adk_fluent.eval._text import encodable, error_line, one_line, plural
-from adk_fluent.extend import describe
+from adk_fluent.eval._text import encodable
+from adk_fluent.extend import describe, one_line, plural
 from adk_fluent.ir import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
 
 #: Errors of clients of models and of what carries their calls.
@@ -84,15 +81,7 @@ def _load_suite(text: str, pipeline: str | None = None) -> FluentEvalSuite:
         else:
             help = f"name one: {target.source}:{(*known, 'suite')[0]}"
             raise target.error(f"{text} names no suite", help, found=names)
-        if callable(value) and not isinstance(value, type):
-            try:
-                value = value()
-            except EvalError:
-                raise
-            except Exception as error:
-                what, found = f"{text} cannot be called", error_line(error)
-                help = "a function without arguments returns a suite"
-                raise target.error(what, help, found=found) from error
+        value = cli.call_factory(target, value)
     if not isinstance(value, FluentEvalSuite):
         what = f"{text} is not a FluentEvalSuite"
         raise target.error(what, f"suites in the module: {names}", found=describe(value))
@@ -189,7 +178,7 @@ class Output:
         """Print the verdict, and the report."""
         verdict = _styled("passed" if report.ok else "not passed", ok=report.ok)
         lines = document("report.md.j2", report=report).splitlines()
-        self.say([f"{plain_line(report.suite)}: {verdict}, {lines[0]}"])
+        self.say([f"{one_line(report.suite)}: {verdict}, {lines[0]}"])
         self.say([] if quiet else lines[2:])
 
     def code(self, *, ok: bool) -> int:
@@ -200,31 +189,6 @@ class Output:
 def _styled(verdict: str, *, ok: bool) -> str:
     """Return a verdict in its color."""
     return click.style(verdict, fg="green" if ok else "red", bold=True)
-
-
-_T = TypeVar("_T")
-
-
-def _run_interruptible(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine, which SIGINT or SIGTERM cancels; a second one breaks into what blocks.
-
-    Raises:
-        KeyboardInterrupt: A signal came.
-    """
-
-    def interrupt(*_: object) -> None:
-        signal.raise_signal(signal.SIGINT)  # which asyncio knows what to do about
-
-    if threading.current_thread() is not threading.main_thread():
-        return asyncio.run(work)  # signals are of the main thread
-    # of a job in the background, shells make SIGINT ignored
-    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: interrupt}
-    before = {number: signal.signal(number, each) for number, each in handlers.items()}
-    try:
-        return asyncio.run(work)
-    finally:
-        for number, each in before.items():
-            signal.signal(number, each)
 
 
 # --- commands ------------------------------------------------------------------------------------
@@ -311,7 +275,7 @@ def run(ctx: click.Context, target: str, **options: Any) -> None:
         _require_key(suite.pipeline)
     try:
         with display.bar, redirect_stdout(sys.stderr):  # tools may print
-            report = _run_interruptible(run.report())
+            report = cli.run_interruptible(run.report())
     except KeyboardInterrupt:
         report = run.interrupted_report()
     _write(report, baseline, output)
@@ -442,9 +406,9 @@ def compare(ctx: click.Context, current: str, baseline: str, **options: Any) -> 
     ok = comparison.compared > 0 and worse <= options["max_regressions"] and not report.interrupted
     output = Output(options)
     verdict = _styled("ok" if ok else "not ok", ok=ok)
-    output.say([f"{plain_line(comparison.suite)} compared with its baseline: {verdict}"])
+    output.say([f"{one_line(comparison.suite)} compared with its baseline: {verdict}"])
     if report.interrupted:
-        output.say([f"{plain_line(current)} is of a run that was interrupted"])
+        output.say([f"{one_line(current)} is of a run that was interrupted"])
     output.say([document("comparison.md.j2", made=comparison).rstrip()])
     if before.shard is not None and before.shard != report.shard:
         cli.note("[the baseline is of shard {} of {} alone]".format(*before.shard), fg="yellow")

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 
 class Status(StrEnum):
@@ -276,9 +277,20 @@ class CaseOutcome:
 RECORDS: Final = (CaseOutcome, Finding, MetricScore, Step, ToolUse, TurnOutcome, Usage)
 
 
+@cache
 def defaults_of(record: type) -> dict[str, Any]:
     """Return the fields of a dataclass and their defaults, MISSING for those without one."""
     return {
         each.name: each.default if each.default_factory is MISSING else each.default_factory()
         for each in fields(record)
     }
+
+
+def changed(record: Any, always: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields of a dataclass that differ from their defaults, and some in any case."""
+    found: dict[str, Any] = {}
+    for name, default in defaults_of(cast("type[Any]", type(record))).items():
+        value = getattr(record, name)
+        if type(value) is not type(default) or value != default or name in always:
+            found[name] = value
+    return found

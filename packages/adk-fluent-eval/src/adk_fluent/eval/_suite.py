@@ -10,7 +10,7 @@ from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._arguments import require
 from adk_fluent.eval._cases._case import FluentCase
 from adk_fluent.eval._cases._suite import Suite
-from adk_fluent.eval._text import plural
+from adk_fluent.extend import plural
 
 if TYPE_CHECKING:
     from os import PathLike

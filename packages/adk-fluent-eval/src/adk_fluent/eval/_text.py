@@ -4,48 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 
-from adk_fluent.errors import unwrap
-from adk_fluent.extend import json_safe
+from adk_fluent.extend import environment_secrets, json_safe, shorten
 
 NONE: Final = "-"
-#: Control characters (except tab and newline), bidirectional overrides and non-characters.
-_UNSAFE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
-)
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHOWN: Final = 300  # characters of a value in a reason, and of the repr of an object
 _DEPTH: Final = 60
-_SHORTEST: Final = 8  # characters of a secret; shorter values occur in ordinary words
-
-
-def clean(text: str) -> str:
-    """Return the text without control characters and lone surrogates; lines stay."""
-    if text.isprintable():  # most are
-        return text
-    text = _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _SURROGATE.sub("\ufffd", text)
-
-
-def shorten(text: str, limit: int) -> str:
-    """Return at most `limit` characters of a text, and how many are left out."""
-    return text[:limit] + _left_out(text, limit)
-
-
-def one_line(text: str, limit: int) -> str:
-    """Return a text in one clean line of at most `limit` characters."""
-    return " ".join(clean(text[:limit]).split()) + _left_out(text, limit)
-
-
-def _left_out(text: str, limit: int) -> str:
-    left_out = len(text) - limit
-    return f"… ({left_out:,} more characters)" if left_out > 0 else ""
 
 
 def bounded(lines: Sequence[str], most: int) -> list[str]:
@@ -123,29 +90,12 @@ def shown(value: Any) -> str:
     return shorten(text, _SHOWN)
 
 
-def error_line(error: BaseException, limit: int | None = _SHOWN) -> str:
-    """Return an error as ``Type: message`` in one line, unwrapped from ADK's plugin errors."""
-    error = unwrap(error)
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001  # user code
-        text = ""
-    kind = type(error).__name__
-    shown = text if limit is None else shorten(text, limit)
-    return f"{kind}: {shown}" if text else kind
-
-
 def replace_secrets(value: Any) -> Any:
     """Return plain data with the names of environment variables in place of their secrets.
 
     Records are changed in place.
     """
-    secrets = {
-        secret: f"[{name}]"
-        for name in os.environ  # each value that is read is decoded
-        if name.upper().endswith(_SECRET)
-        if len(secret := os.environ.get(name, "").strip()) >= _SHORTEST
-    }
+    secrets = environment_secrets()
     return _replace_all(value, secrets) if secrets else value
 
 
@@ -199,11 +149,6 @@ def dollars(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return NONE
     return f"${value:,.2f}" if value == 0 or abs(value) >= 0.01 else f"${value:.2g}"
-
-
-def plural(number: int, noun: str) -> str:
-    """Return a count with its noun."""
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def measured(value: float | None, unit: str = "") -> str:

@@ -124,7 +124,8 @@ def adk_eval(request: pytest.FixtureRequest) -> EvaluatedCase:
 
 def _explanation(outcome: CaseOutcome, case: FluentCase) -> Generator[str]:
     """Why a case did not pass, and the conversation."""
-    from adk_fluent.eval._text import one_line, shown  # noqa: PLC0415  # of failures alone
+    from adk_fluent.eval._text import shown  # noqa: PLC0415  # of failures alone
+    from adk_fluent.extend import one_line  # noqa: PLC0415  # of failures alone
 
     yield f"case {outcome.id!r}, run {outcome.run}: {outcome.status}"
     yield from (f"  {one_line(each, 2_000)}" for each in outcome.reasons)

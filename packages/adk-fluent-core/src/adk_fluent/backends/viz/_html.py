@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from adk_fluent._pages import script_source
 from adk_fluent.backends.viz._svg import escaped, to_svg
 from adk_fluent.backends.viz._text import clean
 
@@ -62,8 +61,7 @@ fit();
 """
 #: What the page may load and run: nothing but this very script, and styles of its own.
 _POLICY: Final = (
-    "default-src 'none'; style-src 'unsafe-inline'; "
-    f"script-src 'sha256-{b64encode(sha256(SCRIPT.encode()).digest()).decode()}'"
+    f"default-src 'none'; style-src 'unsafe-inline'; script-src '{script_source(SCRIPT)}'"
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent._node_text import change_texts, kind_word, model_text, predicate_text
+from adk_fluent._texts import plural
 from adk_fluent._words import public_address
 from adk_fluent.ir import (
     AdkAgentNode,
@@ -72,7 +73,7 @@ def box_words(node: Node, config: ExecutionConfig | None) -> Words:
 
 def folded_words(node: Node | None, hidden: int) -> Words:
     """What the box says that stands for steps which are not shown."""
-    steps = f"{hidden} step{'' if hidden == 1 else 's'}"
+    steps = plural(hidden, "step")
     if node is None:
         return "folded", f"… {steps} more", ()
     kind = kind_word(node)

@@ -12,8 +12,7 @@ from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._cases import _turn
 from adk_fluent.eval._cases._turn import Contains, StateMap, ToolCall, Turn, UserSimulation
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._text import error_line
-from adk_fluent.extend import caller, describe
+from adk_fluent.extend import caller, describe, error_line
 
 if TYPE_CHECKING:
     from google.adk.sessions import Session
@@ -36,8 +35,8 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("max_cost_usd", check.is_limit, "a number >= 0"),
     ("max_latency_s", check.is_limit, "a number >= 0"),
     ("timeout_s", lambda value: check.is_limit(value) and value > 0, "a number above 0"),
-    ("max_tokens", check.is_count, "a whole number >= 0"),
-    ("max_tool_calls", check.is_count, "a whole number >= 0"),
+    ("max_tokens", check.is_whole, "a whole number >= 0"),
+    ("max_tool_calls", check.is_whole, "a whole number >= 0"),
 )
 #: What a case expects of its last turn, unless the turn does.
 _OWN: Final = ("expected_trajectory", "reference_response", "expected_status")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsFloat, cast
 from adk_fluent.eval import _arguments as check
 from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._text import error_line
-from adk_fluent.extend import describe
+from adk_fluent.extend import describe, error_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -18,7 +18,8 @@ from adk_fluent.eval._cases._turn import StateMap, Turn, key_of
 from adk_fluent.eval._checks._matching import compare_calls, mismatch
 from adk_fluent.eval._metrics import METRICS, PrebuiltMetrics
 from adk_fluent.eval._outcome import Finding, MetricScore, MetricStatus, TurnOutcome
-from adk_fluent.eval._text import error_line, measured, plain, shown
+from adk_fluent.eval._text import measured, plain, shown
+from adk_fluent.extend import error_line
 from adk_fluent.ir import UNSET
 from adk_fluent.protocol import Usage
 

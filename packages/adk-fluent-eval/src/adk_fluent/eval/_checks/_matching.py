@@ -9,7 +9,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._outcome import Finding, ToolUse
-from adk_fluent.eval._text import error_line, is_condition, name_of, plain, shown
+from adk_fluent.eval._text import is_condition, name_of, plain, shown
+from adk_fluent.extend import error_line
 
 if TYPE_CHECKING:
     from adk_fluent.eval._cases._turn import ToolCall

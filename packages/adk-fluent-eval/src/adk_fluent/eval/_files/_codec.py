@@ -15,7 +15,7 @@ from adk_fluent.eval._arguments import did_you_mean, require_type
 from adk_fluent.eval._cases._case import FluentCase, check_case, initial_state
 from adk_fluent.eval._cases._suite import Gate, Suite
 from adk_fluent.eval._cases._turn import ToolCall, Turn, UserSimulation, key_of
-from adk_fluent.eval._outcome import defaults_of
+from adk_fluent.eval._outcome import changed, defaults_of
 from adk_fluent.eval._text import plain
 from adk_fluent.extend import describe, json_safe, storage_fault
 
@@ -80,25 +80,14 @@ def _marker(value: Any, *known: str) -> str | None:
 def suite_data(suite: Suite) -> dict[str, Any]:
     """Return the fields of a suite that differ from their defaults, without its cases."""
     writers: dict[str, Callable[[Any], Any]] = {"gate": _record_data, "simulation": _simulation}
-    changed = {**_changed(suite), "name": suite.name}  # without one, it is called as its file
+    given = changed(suite, ("name",))  # without one, it is called as its file
     if not isinstance(suite.judge_model, str):
-        changed.pop("judge_model", None)
-    return {
-        name: writers.get(name, plain)(changed[name]) for name in SUITE_FIELDS if name in changed
-    }
-
-
-def _changed(record: Suite | FluentCase | Turn | Gate | UserSimulation) -> dict[str, Any]:
-    """The fields of a record that differ from their defaults."""
-    return {
-        name: value
-        for name, default in defaults_of(type(record)).items()
-        if (value := getattr(record, name)) != default
-    }
+        given.pop("judge_model", None)
+    return {name: writers.get(name, plain)(given[name]) for name in SUITE_FIELDS if name in given}
 
 
 def _record_data(record: Gate | UserSimulation) -> dict[str, Any]:
-    return {name: plain(value) for name, value in _changed(record).items()}
+    return {name: plain(value) for name, value in changed(record).items()}
 
 
 def _simulation(simulation: UserSimulation) -> dict[str, Any]:
@@ -129,10 +118,10 @@ class _Writer:
     def fields(self, of: FluentCase | Turn, names: Iterable[str]) -> dict[str, Any]:
         """Return the fields that are set."""
         made: dict[str, Any] = {}
-        changed = _changed(of)
-        for name in (each for each in names if each in changed):
+        given = changed(of)
+        for name in (each for each in names if each in given):
             write = self._writers.get(name) or partial(self._plain, name)
-            made[name] = write(changed[name])
+            made[name] = write(given[name])
         return made
 
     def _input(self, given: Any) -> Any:

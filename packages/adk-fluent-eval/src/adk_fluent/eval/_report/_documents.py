@@ -7,38 +7,33 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from adk_fluent.eval import _text
+from adk_fluent.extend import clean, one_line, plural, shorten
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 Escape: TypeAlias = Callable[[str], str]
 
-#: Functions of `_text` that templates use.
+#: Functions that templates use.
 _FILTERS: Final = (
-    *("clean", "dollars", "interval", "measured", "one_line", "percent", "plural", "seconds"),
-    "shorten",
+    *(clean, one_line, plural, shorten),
+    *(_text.dollars, _text.interval, _text.measured, _text.percent, _text.seconds),
 )
 #: What has a meaning in Markdown, HTML or on GitHub; ``_`` inside a word has none.
 _SPECIAL: Final = re.compile(r"[\\`*~<>&|\[\]$#@!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|://|www\.")
 #: GitHub links names, numbers and addresses after Markdown; a zero-width space prevents it.
 _SEPARATED: Final = {"@": "@&#8203;", "#": "#&#8203;", "://": ":&#8203;//", "www.": "www&#8203;."}
-_LINE: Final = 500
 _LISTED: Final = 50  # items that a line lists; a table has twice as many rows
-
-
-def plain_line(text: str) -> str:
-    """Return a text in one line, for a terminal."""
-    return _text.one_line(text, _LINE)
 
 
 def escaped(text: str) -> str:
     """Return a text in one line without markup, HTML, mentions or links."""
     return _SPECIAL.sub(
-        lambda found: _SEPARATED.get(found[0]) or f"&#{ord(found[0])};", plain_line(text)
+        lambda found: _SEPARATED.get(found[0]) or f"&#{ord(found[0])};", one_line(text)
     )
 
 
-def document(name: str, text: Escape = plain_line, **given: Any) -> str:
+def document(name: str, text: Escape = one_line, **given: Any) -> str:
     """Return what a template makes of a report.
 
     Args:
@@ -66,7 +61,7 @@ def environment(text: Escape, **more: Any) -> Environment:
         return ", ".join(_text.bounded([*map(text, ids)], _LISTED))
 
     filters: dict[str, Any] = made.filters
-    filters |= {name: getattr(_text, name) for name in _FILTERS}
+    filters |= {each.__name__: each for each in _FILTERS}
     filters |= {"listed": listed, "quoted": _quoted, "table": _table}
     filters |= {"n": "{:,}".format, "text": text, **more}
     return made
@@ -76,7 +71,7 @@ def _quoted(text: str) -> str:
     """An attribute of XML, in which readers find the same line breaks."""
     from xml.sax.saxutils import quoteattr  # noqa: PLC0415  # of one document alone
 
-    return quoteattr(_text.clean(text))
+    return quoteattr(clean(text))
 
 
 def _table(text: str) -> str:

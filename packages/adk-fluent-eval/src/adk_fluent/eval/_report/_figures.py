@@ -13,7 +13,8 @@ from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, Status
 from adk_fluent.eval._report import _statistics as statistics
 from adk_fluent.eval._report._statistics import MetricSummary, RunFigures, TagSummary
-from adk_fluent.eval._text import bounded, measured, one_line, percent, plural
+from adk_fluent.eval._text import bounded, measured, percent
+from adk_fluent.extend import one_line, plural
 from adk_fluent.protocol import Usage
 
 if TYPE_CHECKING:

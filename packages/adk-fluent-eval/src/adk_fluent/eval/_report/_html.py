@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,8 +9,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adk_fluent.eval._outcome import CaseOutcome, Status
-from adk_fluent.eval._report._documents import document, environment, plain_line
-from adk_fluent.eval._text import clean, plain, shorten
+from adk_fluent.eval._report._documents import document, environment
+from adk_fluent.eval._text import plain
+from adk_fluent.extend import clean, one_line, script_source, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,10 +48,9 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
         changes |= {each.id: "improved" for each in compared.improved}
         changes |= {each.id: "regressed" for each in compared.regressed}
     page = _Page()
-    made = environment(page.text, json=page.json, some=page.some, line=plain_line)
+    made = environment(page.text, json=page.json, some=page.some, line=one_line)
     source = files(_PACKAGE).joinpath(_TEMPLATE).read_text("utf-8")
     script = source.partition("<script>")[2].partition("</script>")[0]
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     per_tag, per_metric = report.per_tag, report.per_metric
     return made.get_template(_TEMPLATE).generate(
         page=page,
@@ -67,7 +65,7 @@ def html_page(report: ReportFigures, baseline: ReportFigures | None = None) -> I
         changes=changes,
         before=None if before is None else {each.key: each for each in before.outcomes},
         histogram=histogram,
-        script_hash=digest,
+        script_source=script_source(script),
     )
 
 

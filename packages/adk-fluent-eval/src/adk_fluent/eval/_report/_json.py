@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adk_fluent.eval._cases._suite import Gate
 from adk_fluent.eval._errors import EvalError
 from adk_fluent.eval._files._source import Source
-from adk_fluent.eval._outcome import RECORDS, CaseOutcome, defaults_of
+from adk_fluent.eval._outcome import RECORDS, CaseOutcome, changed
 from adk_fluent.eval._text import encodable, plain
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ _FIELDS: Final[dict[str, Any]] = {
 _SUMMARY: Final = (
     *("ok", "failures", "pass_rate", "pass_rate_ci", "counts", "flaky", "tokens", "cost_usd"),
 )
-_DEFAULTS: Final = {record: defaults_of(record) for record in RECORDS}
 
 
 def report_chunks(report: ReportFigures) -> Iterator[str]:
@@ -77,15 +76,7 @@ def json_line(value: Any) -> str:
 
 
 def _record(value: Any) -> Any:
-    defaults = _DEFAULTS.get(cast("type[Any]", type(value)))
-    if defaults is None:
-        return plain(value)
-    found: dict[str, Any] = {}
-    for name, default in defaults.items():
-        each = getattr(value, name)
-        if name in _ALWAYS or not (type(each) is type(default) and each == default):
-            found[name] = each
-    return found
+    return changed(value, _ALWAYS) if type(value) in RECORDS else plain(value)
 
 
 # --- reading -------------------------------------------------------------------------------------

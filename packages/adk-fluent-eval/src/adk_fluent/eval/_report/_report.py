@@ -11,7 +11,8 @@ from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._report._figures import ReportFigures
 from adk_fluent.eval._report._json import read_report, report_chunks
-from adk_fluent.eval._text import bounded, interval, one_line, percent, plural
+from adk_fluent.eval._text import bounded, interval, percent
+from adk_fluent.extend import one_line, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

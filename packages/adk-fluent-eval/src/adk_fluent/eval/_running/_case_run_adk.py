@@ -24,8 +24,9 @@ from adk_fluent.eval._running._judged_adk import AdkMetric
 from adk_fluent.eval._running._mocks import Mocks
 from adk_fluent.eval._running._models_adk import Models, prompt_of, user_of
 from adk_fluent.eval._running._pipeline_adk import agent_tree
-from adk_fluent.eval._running._recorder_adk import Recorder, RecorderPlugin
-from adk_fluent.eval._text import error_line, plain, replace_secrets
+from adk_fluent.eval._running._recorder_adk import Recorder
+from adk_fluent.eval._text import plain, replace_secrets
+from adk_fluent.extend import error_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -123,14 +124,14 @@ class CaseRun:
         named = None if settings.model is None else settings.model.model
         own = target.prices if settings.options.get("prices") is None else None
         prices = own or settings.prices
-        recorder = Recorder(self.seen, state, target, self._mocks, prices, named)
-        # before plugins that hide things from others
-        first = RecorderPlugin(recorder, self._mocks, records_all=settings.service.adk_runs)
+        of_run = (self.seen, state, target, self._mocks, prices, named)
+        recorder = Recorder(*of_run, records_all=settings.service.adk_runs)
         name = target.app.name
         if shared is not None and not _is_vertex(sessions):
             # a shared service keeps one ``app:`` state for all sessions of an app
             name = f"{name[:_NAME]}_{outcome.user_id.replace('-', '_')}"
-        plugins = [first, *target.app.plugins, *settings.plugins]
+        # first: other plugins may hide things from those after them
+        plugins = [recorder, *target.app.plugins, *settings.plugins]
         app = target.app.model_copy(update={"name": name, "plugins": plugins})
         given = settings.options.get
         services: dict[str, Any] = {

@@ -7,8 +7,6 @@ answer that cannot be read. What is left then looks like a score; here, it is no
 from __future__ import annotations
 
 import asyncio
-import warnings
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -28,10 +26,11 @@ from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._files._cases_adk import rubrics_of, scenario_of
 from adk_fluent.eval._metrics import METRICS, Metric, PrebuiltMetrics
 from adk_fluent.eval._outcome import Finding, MetricScore
-from adk_fluent.eval._text import error_line, shown
+from adk_fluent.eval._text import shown
+from adk_fluent.extend import chosen_experiment, error_line
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import AsyncGenerator
 
     from google.adk.evaluation.eval_rubrics import Rubric
     from google.adk.models.llm_request import LlmRequest
@@ -247,7 +246,7 @@ class AdkMetric:
         """ADK's evaluator; with threshold and criterion, as versions read either."""
         module, _, name = self._metric.evaluator.partition(":")
         least = self._threshold
-        with chosen():
+        with chosen_experiment():
             kind: Any = getattr(import_module(f"google.adk.evaluation.{module}"), name)
             criterion = kind.criterion_type(threshold=least, **fields)
             asked = EvalMetric(metric_name=self.planned.name, threshold=least, criterion=criterion)
@@ -257,14 +256,6 @@ class AdkMetric:
         """The rubrics of the case, and those of a turn."""
         turn = self.seen.expected[at].rubrics if at < len(self.seen.expected) else ()
         return [*rubrics_of(self.seen.case.rubrics), *rubrics_of(turn, f"turn_{at + 1}_rubric")]
-
-
-@contextmanager
-def chosen() -> Generator[None]:
-    """Silence ADK's warnings that something is new: whoever asks for it has chosen it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
-        yield
 
 
 class _UnreadError(Exception):

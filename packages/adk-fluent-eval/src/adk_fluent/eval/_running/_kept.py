@@ -6,11 +6,9 @@ digest of all that its result depends on: the case, the pipeline, the metrics an
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
@@ -21,6 +19,7 @@ from adk_fluent.eval._files._source import Source
 from adk_fluent.eval._outcome import CaseOutcome, Status
 from adk_fluent.eval._report._json import json_line
 from adk_fluent.eval._text import shown
+from adk_fluent.extend import held_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -88,8 +87,6 @@ class ResponseCache:
 
 
 _HEAD: Final = {"kind": "eval-journal", "schema": 1}
-_LOCKED: Final = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}  # the last two on Windows
-_BEYOND: Final = 1 << 30  # a byte that no journal has: Windows lets nobody read what is locked
 
 
 class Journal:
@@ -118,22 +115,15 @@ class Journal:
         Raises:
             EvalFileError: Another run has it, or it is no journal, of another suite, or broken.
         """
-        path, lock = Path(self._path), None
-        try:
-            if not path.exists() or path.is_file():  # a device is everybody's
-                with suppress(OSError):  # what cannot be opened cannot be written, which is said
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            if lock is not None and not _take(lock):
+        path = Path(self._path)
+        with held_file(path) as is_held:
+            if not is_held:
                 what = "another run is at work with this journal"
                 help = "wait for its end, or give each run a journal of its own"
                 raise EvalFileError(what, path=self._path, help=help)
             if path.exists() and path.stat().st_size:
                 self._read()
             yield
-        finally:
-            if lock is not None:
-                _give_back(lock)
 
     def _read(self) -> None:
         # what was cut off when the process was killed may end within a character
@@ -186,30 +176,3 @@ class Journal:
             self.problem = f"the journal cannot be written: {error.strerror or error}"
         else:
             self._fresh = False
-
-
-def _take(file: int) -> bool:
-    """Lock an open file until it is closed; False if somebody else has."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415  # Windows alone has it
-
-            os.lseek(file, _BEYOND, os.SEEK_SET)
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl  # noqa: PLC0415  # Windows does not have it
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:  # of another number where the file system has no locks
-        return error.errno not in _LOCKED
-    return True
-
-
-def _give_back(file: int) -> None:
-    """Unlock a file and close it; closing alone would leave it to processes that were forked."""
-    if sys.platform != "win32":
-        import fcntl  # noqa: PLC0415  # Windows does not have it
-
-        with suppress(OSError):  # where the file system has no locks
-            fcntl.flock(file, fcntl.LOCK_UN)
-    os.close(file)

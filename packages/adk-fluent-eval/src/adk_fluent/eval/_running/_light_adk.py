@@ -20,7 +20,7 @@ from google.adk.runners import Runner
 
 from adk_fluent.eval._checks._checks import scored
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
-from adk_fluent.eval._text import error_line
+from adk_fluent.extend import error_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence

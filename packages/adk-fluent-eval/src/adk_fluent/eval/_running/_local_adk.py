@@ -17,8 +17,8 @@ from google.adk.evaluation.simulation.user_simulator_provider import UserSimulat
 
 from adk_fluent.eval._metrics import MATCH, METRICS, TRAJECTORY
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
-from adk_fluent.eval._running._judged_adk import chosen
 from adk_fluent.eval._running._light_adk import STATUS, LightEvalService
+from adk_fluent.extend import chosen_experiment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Score = Callable[[PlannedMetric], Awaitable[MetricScore]]
 
 
-with chosen():
+with chosen_experiment():
     from google.adk.evaluation.local_eval_service import LocalEvalService
     from google.adk.evaluation.metric_evaluator_registry import DEFAULT_METRIC_EVALUATOR_REGISTRY
 
@@ -60,7 +60,7 @@ class LocalCaseService(LightEvalService):
         self._planned = {each.name: each for each in self.planned}
         self._sets = InMemoryEvalSetsManager()
         self._told: dict[str, MetricScore] = {}
-        with chosen():
+        with chosen_experiment():
             self._service = LocalEvalService(
                 root_agent=self.app.root_agent,  # pyright: ignore[reportArgumentType]  # a Workflow runs, too
                 eval_sets_manager=self._sets,
@@ -115,7 +115,7 @@ class LocalCaseService(LightEvalService):
         """Return the evaluator of a metric: ADK's where it computes the same, or ours."""
         name = eval_metric.metric_name
         if self._native[name] is not None:
-            with chosen():
+            with chosen_experiment():
                 return DEFAULT_METRIC_EVALUATOR_REGISTRY.get_evaluator(eval_metric)
         return _Own(self._planned[name], self.compute, self._told)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval._arguments import did_you_mean
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._text import error_line
-from adk_fluent.extend import describe
+from adk_fluent.extend import describe, error_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

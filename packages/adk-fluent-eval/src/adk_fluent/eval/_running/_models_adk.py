@@ -20,7 +20,7 @@ from adk_fluent.eval._cases._turn import UserSimulation, text_of
 from adk_fluent.eval._errors import EvalFileError
 from adk_fluent.eval._files._session_adk import answer_text
 from adk_fluent.eval._running._pace import TRIES, refusal_in, wait_before
-from adk_fluent.eval._text import error_line
+from adk_fluent.extend import error_line
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage, request_key
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ class Models:
         try:
             if (kept := self._cache.read(file)) is not None:
                 answered = True
-                return [_loaded(each) for each in kept]
+                # base64 is only read from JSON
+                return [LlmResponse.model_validate_json(json.dumps(each)) for each in kept]
             responses = await ask()
             answered = bool(responses) and not any(each.error_code for each in responses)
         finally:
@@ -134,11 +135,11 @@ class Models:
 
         for attempt in range(1, TRIES + 1):
             try:
-                return said(await self._of(request, model.model, ask))
+                found = await self._of(request, model.model, ask)
+                return "".join(answer_text(each.content) for each in found if not each.partial)
             except Exception as error:
                 refusal = refusal_in(error)
-                wait = None if refusal is None else wait_before(refusal, attempt)
-                if wait is None:
+                if refusal is None or (wait := wait_before(refusal, attempt)) is None:
                     raise
                 await asyncio.sleep(wait)
         raise AssertionError  # the last try has no wait
@@ -149,15 +150,6 @@ def prompt_of(text: str, instruction: str | None = None) -> LlmRequest:
     said = types.Content(role="user", parts=[types.Part(text=text)])
     config = types.GenerateContentConfig(system_instruction=instruction)
     return LlmRequest(contents=[said], config=config)
-
-
-def said(responses: list[LlmResponse]) -> str:
-    """Return the text of an answer, without thoughts."""
-    return "".join(answer_text(each.content) for each in responses if not each.partial)
-
-
-def _loaded(value: Any) -> LlmResponse:
-    return LlmResponse.model_validate_json(json.dumps(value))  # base64 is only read from JSON
 
 
 # --- users ---------------------------------------------------------------------------------------

@@ -25,8 +25,7 @@ from adk_fluent.backends import adk
 from adk_fluent.errors import AdkFluentError
 from adk_fluent.eval._arguments import check_known
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.eval._text import error_line
-from adk_fluent.extend import LOG, added_tools, describe
+from adk_fluent.extend import LOG, added_tools, describe, error_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable

@@ -15,7 +15,7 @@ from adk_fluent.eval._checks._checks import expectations
 from adk_fluent.eval._errors import EvalError, MetricUnavailableError
 from adk_fluent.eval._metrics import METRICS, Metric
 from adk_fluent.eval._outcome import MetricScore, MetricStatus
-from adk_fluent.eval._text import plural
+from adk_fluent.extend import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

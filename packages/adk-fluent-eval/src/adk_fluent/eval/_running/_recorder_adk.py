@@ -24,15 +24,19 @@ from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, ToolUse, TurnOutcome
 from adk_fluent.eval._running._mocks import answers_of
-from adk_fluent.eval._text import error_line, plain, plural
-from adk_fluent.extend import is_journal_key, report_end, to_agent_event
-from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
+from adk_fluent.eval._text import plain
+from adk_fluent.extend import (
+    error_line,
+    is_journal_key,
+    plural,
+    price_of,
+    report_end,
+    to_agent_event,
+)
+from adk_fluent.protocol import AgentEvent, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from google.adk.models.llm_request import LlmRequest
-    from google.adk.models.llm_response import LlmResponse
 
     from adk_fluent.eval._checks._checks import Observation
     from adk_fluent.eval._running._mocks import Mocks
@@ -60,8 +64,12 @@ class _Answer:
     failed: bool
 
 
-class Recorder:
-    """Records one run of a case, turn by turn."""
+class Recorder(BasePlugin):
+    """Records one run of a case, turn by turn: the first plugin of its App.
+
+    ADK runs the agent inside an ``AgentTool`` in a session of its own, with the same plugins; of
+    what happens there, nobody else hears.
+    """
 
     def __init__(  # noqa: PLR0917  # of one caller
         self,
@@ -71,7 +79,13 @@ class Recorder:
         mocks: Mocks,
         prices: PriceBook | None,
         model: str | None = None,
+        *,
+        records_all: bool = False,
     ) -> None:
+        super().__init__(name=PLUGIN)
+        self._records_all = records_all
+        self._session = ""
+        self._inside: dict[str, str] = {}
         self._seen = seen
         self._state = dict(state)
         self._models = target.models if model is None else dict.fromkeys(target.models, model)
@@ -170,24 +184,12 @@ class Recorder:
     def _since_reply(self) -> RunResult:
         return RunResult(self._events[self._replied :])
 
-    def add_request(self, invocation: str, agent: str, request: LlmRequest) -> None:
-        """Record the first request of an agent, which judges are told of."""
-        self._requests.setdefault(invocation, {}).setdefault(agent, request.config)
-
     def app_details(self) -> dict[str, AppDetails]:
         """Return instructions and tools of the agents, by invocation."""
         return {
             invocation: AppDetails(agent_details={n: _details(n, c) for n, c in configs.items()})
             for invocation, configs in self._requests.items()
         }
-
-    def add_answer(self, agent: str, response: LlmResponse) -> None:
-        """Record an answer of a model, wherever in the pipeline."""
-        metadata = response.usage_metadata
-        known = metadata is not None and any(getattr(metadata, each, None) for each in _COUNTS)
-        usage = Usage.from_genai(metadata) if known and metadata is not None else None
-        model = getattr(response, "model_version", None) or ""
-        self._answers.append(_Answer(agent, model, usage, response.error_code is not None))
 
     def end(self, error: str | None = None) -> str | None:
         """Finish the turn."""
@@ -315,15 +317,57 @@ class Recorder:
         if self._prices is None:
             return
         seen = self._seen
-        try:
-            price: Any = self._prices.price(model, usage, datetime.now(UTC))
-        except Exception as error:  # noqa: BLE001  # user code
-            price = Unknown(f"the price book raised {error_line(error)}")
-        if not isinstance(price, Money):
-            why = f"{getattr(price, 'reason', 'no price')}; give prices= to the run or a middleware"
+        price = price_of(self._prices, model, usage, datetime.now(UTC))
+        if isinstance(price, Unknown):
+            why = f"{price.reason}; give prices= to the run or a middleware"
             seen.cost_unknown, seen.cost_usd = seen.cost_unknown or why, None
         elif seen.cost_usd is not None:
             seen.cost_usd = float((Money.of(seen.cost_usd) + price).usd)
+
+    # --- callbacks of ADK ----------------------------------------------------------------------
+
+    async def before_run_callback(self, *, invocation_context: Any) -> None:
+        """Note the session: the first is the case's, others are inside tools."""
+        session = invocation_context.session.id
+        self._session = self._session or session
+        if session != self._session:
+            self._inside[session] = invocation_context.agent.name
+
+    async def on_model_error_callback(self, *, error: Exception, **_: Any) -> None:
+        """Note what a model raised."""
+        self.failed(error)
+
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Record the first request of an agent, which judges are told of."""
+        agents = self._requests.setdefault(callback_context.invocation_id, {})
+        agents.setdefault(callback_context.agent_name, llm_request.config)
+
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        """Record an answer of a model, wherever in the pipeline."""
+        response, metadata = llm_response, llm_response.usage_metadata
+        if response.partial:
+            return
+        known = any(getattr(metadata, each, None) for each in _COUNTS)
+        usage = Usage.from_genai(metadata) if known else None
+        model = getattr(response, "model_version", None) or ""
+        failed = response.error_code is not None
+        self._answers.append(_Answer(callback_context.agent_name, model, usage, failed))
+
+    async def on_event_callback(self, *, invocation_context: Any, event: Event) -> None:
+        """Record an event inside a tool, or any, where ADK's service has the runner."""
+        inside = self._inside.get(invocation_context.session.id)
+        if inside is not None or self._records_all:
+            self.add(event, inside or "")
+
+    async def before_tool_callback(self, *, tool: Any, **_: Any) -> None:
+        """Route the call through the mocks, below all callbacks."""
+        adk.call_site(tool)
+
+    async def on_tool_error_callback(
+        self, *, tool_context: Any, error: Exception, **_: Any
+    ) -> None:
+        """Note what a tool raised, even if something recovers from it."""
+        self._mocks.errors.setdefault(tool_context.function_call_id or "", error_line(error))
 
 
 def _details(agent: str, config: Any) -> AgentDetails:
@@ -343,55 +387,3 @@ def _response(question: Pending, value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
     return {"confirmed" if question.kind == "confirmation" else "result": value}
-
-
-class RecorderPlugin(BasePlugin):
-    """Gives a `Recorder` what the events of the case's session do not have.
-
-    ADK runs the agent inside an ``AgentTool`` in a session of its own, with the same plugins.
-    """
-
-    def __init__(self, recorder: Recorder, mocks: Mocks, *, records_all: bool) -> None:
-        super().__init__(name=PLUGIN)
-        self._records_all = records_all
-        self._recorder = recorder
-        self._mocks = mocks
-        self._session = ""
-        self._inside: dict[str, str] = {}
-
-    async def before_run_callback(self, *, invocation_context: Any) -> None:
-        """Note the session: the first is the case's, others are inside tools."""
-        session = invocation_context.session.id
-        self._session = self._session or session
-        if session != self._session:
-            self._inside[session] = invocation_context.agent.name
-
-    async def on_model_error_callback(self, *, error: Exception, **_: Any) -> None:
-        """Note what a model raised."""
-        self._recorder.failed(error)
-
-    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-        """Record a request."""
-        context = callback_context
-        self._recorder.add_request(context.invocation_id, context.agent_name, llm_request)
-
-    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
-        """Record an answer."""
-        if not llm_response.partial:
-            self._recorder.add_answer(callback_context.agent_name, llm_response)
-
-    async def on_event_callback(self, *, invocation_context: Any, event: Event) -> None:
-        """Record an event inside a tool, or any, where ADK's service has the runner."""
-        inside = self._inside.get(invocation_context.session.id)
-        if inside is not None or self._records_all:
-            self._recorder.add(event, inside or "")
-
-    async def before_tool_callback(self, *, tool: Any, **_: Any) -> None:
-        """Route the call through the mocks, below all callbacks."""
-        adk.call_site(tool)
-
-    async def on_tool_error_callback(
-        self, *, tool_context: Any, error: Exception, **_: Any
-    ) -> None:
-        """Note what a tool raised, even if something recovers from it."""
-        self._mocks.errors.setdefault(tool_context.function_call_id or "", error_line(error))

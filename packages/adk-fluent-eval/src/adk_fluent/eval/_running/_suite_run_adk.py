@@ -33,8 +33,7 @@ from adk_fluent.eval._running._pace import Pace, refusal_in
 from adk_fluent.eval._running._pipeline_adk import BUILT_IN, Target, Targets
 from adk_fluent.eval._running._plan import MetricPlan, check_gate
 from adk_fluent.eval._running._recorder_adk import PLUGIN
-from adk_fluent.eval._text import error_line
-from adk_fluent.extend import provided
+from adk_fluent.extend import error_line, price_book
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
 
     from adk_fluent.eval._cases._suite import Suite
-    from adk_fluent.protocol import PriceBook
 
 
 class SuiteRun:
@@ -66,7 +64,7 @@ class SuiteRun:
         check_gate(suite, plan)
         settings = self._settings = RunSettings(
             *(suite, options, plan, Targets(suite.pipeline), service),
-            *(_prices_of(options.get("prices")), _model_of(options.get("model"), "model=")),
+            *(price_book(options.get("prices")), _model_of(options.get("model"), "model=")),
             *(_cache_of(options.get("cache")), _model_of(suite.judge_model, "judge_model=")),
         )
         self._unknown_tools: list[tuple[str, str]] = _check_suite(self.cases, settings)
@@ -236,22 +234,6 @@ def _service_of(engine: str | None) -> type[LightEvalService]:
 
 def _cache_of(given: Any) -> ResponseCache | None:
     return given if given is None or isinstance(given, ResponseCache) else ResponseCache(given)
-
-
-def _prices_of(given: Any) -> PriceBook | None:
-    """A price book, or what the price book of an installed layer makes of the prices."""
-    if hasattr(given, "price"):
-        return given
-    for each in provided("price_books"):
-        found: Any = each.object
-        if given is not None and not hasattr(found, "price"):
-            return found(given)
-        if given is None:
-            return found if hasattr(found, "price") else found()
-    if given is not None:
-        what = "prices= as rows or a file are read by adk-fluent-cost, which is not installed"
-        raise EvalError(what, help="pip install adk-fluent-cost, or give a price book")
-    return None
 
 
 # --- checks before any model call ----------------------------------------------------------------

@@ -29,9 +29,9 @@ from adk_fluent.backends.adk._hooks._chain import (
 from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes, enclosed
 from adk_fluent.backends.adk._hooks._siblings import end_calls
 from adk_fluent.backends.adk._hooks._turns import is_held_back, turn_in
-from adk_fluent.backends.adk._session._events import to_agent_event
+from adk_fluent.backends.adk._session._copies import copied
 from adk_fluent.backends.adk._session._facts import facts, put_out, text, unsaid
-from adk_fluent.backends.adk._session._patching import patch
+from adk_fluent.backends.adk._session._patching import OF_EVENTS, pass_event
 from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.errors import RunError, UsageError
 from adk_fluent.flow import Commit, Heard, Parcel, StateView, settled
@@ -99,7 +99,7 @@ async def _in_tool(
     here = here.for_tool()
     attach_to(changes, chain)
     place(changes, here)
-    ctx = ctx.model_copy(update=changes)
+    ctx = copied(ctx, changes)
     events = _of_tool(_run(original, agent, ctx, chain, here), agent, ctx, chain, here)
     try:
         async with aclosing(events) as each:
@@ -202,8 +202,8 @@ class _Run:
     def seen(self, drafts: dict[str, Any]) -> InvocationContext:
         session = self._ctx.session
         maps: list[Any] = getattr(session.state, "maps", [session.state])
-        session = session.model_copy(update={"state": ChainMap(drafts, *maps)})
-        return self._ctx.model_copy(update={"session": session, "agent": self._agent})
+        session = copied(session, {"state": ChainMap(drafts, *maps)})
+        return copied(self._ctx, {"session": session, "agent": self._agent})
 
     def call(self) -> StepCall:
         return StepCall(
@@ -364,7 +364,7 @@ async def _of_tool(
     here: Where,
 ) -> AsyncGenerator[Event, None]:
     """The events of an agent that is a tool as the middlewares let them be."""
-    flow, watched = is_flow(agent), chain.has("on_event")
+    flow, watched = is_flow(agent), chain.has(*OF_EVENTS)
     async with aclosing(events) as each:
         async for event in each:
             if watched:
@@ -388,9 +388,7 @@ async def _seen(event: Event, stack: Stack, ctx: InvocationContext, here: Where)
     if not marked:
         event.custom_metadata = {**(metadata or {}), METADATA_KEY: here.stamp}
     try:
-        said = await stack.after("on_event", ctx, to_agent_event(event))
-        if said is not None:
-            patch(event, said)
+        await pass_event(stack, ctx, event)
     finally:
         if not marked:
             left = {k: v for k, v in (event.custom_metadata or {}).items() if k != METADATA_KEY}

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.sessions.state import State
 
 from adk_fluent.backends.adk._hooks._enclosing import OF_STEPS, StepCall, Writes, enclosed
-from adk_fluent.backends.adk._session._events import to_agent_event
 from adk_fluent.backends.adk._session._facts import text
-from adk_fluent.backends.adk._session._patching import patch
+from adk_fluent.backends.adk._session._patching import OF_EVENTS, pass_event
 from adk_fluent.backends.adk._session._stamps import stamp_of
 from adk_fluent.flow import ARRANGEMENTS, StateView
 from adk_fluent.ir import AdkAgentNode, AgentNode, RemoteAgentNode
@@ -68,7 +67,7 @@ class AdkAround:
         self._resumed = resumed
         self._steps = chain.has(*OF_STEPS)
         self._runs = chain.own.has(*_OF_RUNS)
-        self.watches: bool = chain.has("on_event")
+        self.watches: bool = chain.has(*OF_EVENTS)
         self.order: Order | None = None
         if any(hasattr(each, "turn") for each in chain.stack.members):
             self.order = _Order([e for e in chain.stack.members if hasattr(e, "turn")], leaf)
@@ -100,14 +99,12 @@ class AdkAround:
         status = self._status or "cancelled"
         self._chain.end("failed" if isinstance(error, Exception) else status, error)
 
-    async def seen(self, event: Event) -> Event:
-        """An event as the middlewares let it be."""
-        chain, made = self._chain, to_agent_event(event)
-        stack = chain.watching(made.node, made.author) if chain.has_parts else chain.own
-        said = await stack.after("on_event", self._ctx, made)
-        if said is not None:
-            patch(event, said)
-        return event
+    async def seen(self, event: Event) -> None:
+        """Let middlewares change an event, and look at it."""
+        chain, stack = self._chain, self._chain.own
+        if chain.has_parts:
+            stack = chain.watching((stamp_of(event) or {}).get("node"), event.author)
+        await pass_event(stack, self._ctx, event)
 
     async def failed(self, error: Exception) -> Event | None:
         """Tell those who want to know what stops the run, if they have not heard of it.

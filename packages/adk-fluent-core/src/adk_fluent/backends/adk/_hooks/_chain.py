@@ -15,7 +15,7 @@ from adk_fluent.errors import UsageError
 from adk_fluent.flow import RULES, iteration_at
 from adk_fluent.ir import AgentNode, MiddlewareNode
 from adk_fluent.ir._node import distinct
-from adk_fluent.protocol import Middleware
+from adk_fluent.protocol._middleware import has_method
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -193,7 +193,7 @@ class Chain:
         stack = self.stack
         inside = reversed(stack.members)
         inside = (each for each in inside if not getattr(each, "observer", False))
-        self.notes: list[Any] = [each for each in inside if _has(each, "note_answer")]
+        self.notes: list[Any] = [each for each in inside if has_method(each, "note_answer")]
         self.models: bool = bool(self.notes) or stack.has(*_MODEL)
         self.model_hooks: Any = None
         self.may_add_tools: bool = any(added_tools(each) != () for each in stack.members)
@@ -224,7 +224,7 @@ class Chain:
     @property
     def tells_end(self) -> bool:
         """Whether anybody wants to know how the run ends."""
-        return any(_has(each, "end_run") for each in self.own.members)
+        return any(has_method(each, "end_run") for each in self.own.members)
 
     def end(self, status: str, error: BaseException | None) -> None:
         """Tell all that the run ends."""
@@ -277,12 +277,6 @@ class Chain:
     def node(self, agent: str) -> AgentNode | None:
         """The node of an agent that was built here."""
         return self._nodes.get(agent)
-
-
-def _has(middleware: object, method: str) -> bool:
-    """Whether a middleware has a method, and not only as `Middleware` has it."""
-    kind = type(middleware)
-    return getattr(kind, method, None) not in (None, getattr(Middleware, method))
 
 
 class LastCall:

@@ -22,9 +22,9 @@ from adk_fluent.backends.adk._hooks._in_flow import tell_directly
 from adk_fluent.backends.adk._hooks._line import speaks
 from adk_fluent.backends.adk._hooks._sites import call_site, is_site, make_site
 from adk_fluent.backends.adk._hooks._turns import held_back, turn_in
-from adk_fluent.backends.adk._session._events import REQUEST_CONFIRMATION, to_agent_event
+from adk_fluent.backends.adk._session._events import REQUEST_CONFIRMATION
 from adk_fluent.backends.adk._session._facts import unsaid
-from adk_fluent.backends.adk._session._patching import patch
+from adk_fluent.backends.adk._session._patching import pass_event
 from adk_fluent.backends.adk._waiting._confirmations import confirmation
 from adk_fluent.backends.adk._waiting._journal import load
 from adk_fluent.ir import AdkAgentNode, AgentNode, GateNode, RemoteAgentNode, walk
@@ -144,11 +144,7 @@ class MiddlewarePlugin(BasePlugin):
             return None
         unsaid(event)
         stack = self._stack_of(invocation_context)
-        said = await stack.after("on_event", invocation_context, to_agent_event(event))
-        if said is None:
-            return None
-        patch(event, said)
-        return event
+        return event if await pass_event(stack, invocation_context, event) else None
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: Any

@@ -15,6 +15,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from adk_fluent.backends._config import METADATA_KEY
+from adk_fluent.backends.adk._session._copies import copied
 from adk_fluent.backends.adk._session._events import (
     REQUEST_CONFIRMATION,
     REQUEST_CREDENTIAL,
@@ -159,7 +160,7 @@ class Turn:
         """
         if not self._again and not self._late:
             return
-        within = ctx.model_copy(update={"agent": agent})
+        within = copied(ctx, {"agent": agent})
         parts = [types.Part(function_call=each) for each in self._earlier.values()]
         called = Event(author=agent.name, content=types.Content(role="model", parts=parts))
         for event in self._again:

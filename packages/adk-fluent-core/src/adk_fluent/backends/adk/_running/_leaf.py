@@ -28,6 +28,7 @@ from adk_fluent.backends.adk._running._prompt import Prompts
 from adk_fluent.backends.adk._running._retrying import keep_waits, retried
 from adk_fluent.backends.adk._running._step import asks_only, drop_committed, is_loop, may_call
 from adk_fluent.backends.adk._running._transfer import handing_over
+from adk_fluent.backends.adk._session._copies import copied
 from adk_fluent.backends.adk._session._facts import (
     Leaving,
     answer,
@@ -354,11 +355,10 @@ class AdkLeaf:
         """The context in which hooks stand around a step; what they write goes to `drafts`."""
         below = strand.state
         maps = below.maps if isinstance(below, ChainMap) else [self.state]
-        session = self._ctx.session.model_copy(update={"state": ChainMap(drafts, *maps)})
+        session = copied(self._ctx.session, {"state": ChainMap(drafts, *maps)})
         agent = self._agents.get(node.name, self._ctx.agent)
         branch = self._places.branch(strand)
-        update = {"session": session, "agent": agent, "branch": branch}
-        return self._ctx.model_copy(update=update)
+        return copied(self._ctx, {"session": session, "agent": agent, "branch": branch})
 
     def path(self, node: Node, strand: Strand) -> str:
         """The position of a step in the whole run."""
@@ -479,12 +479,12 @@ class AdkLeaf:
             maps = below.maps if isinstance(below, ChainMap) else [self.state]
             session["state"] = ChainMap(drafts, *maps)
         if session:
-            changes["session"] = ctx.session.model_copy(update=session)
+            changes["session"] = copied(ctx.session, session)
             if CAPS.compaction_in_run and ctx.events_compaction_config is not None:
                 # ADK would append the summary to the copy, and the session itself would be stale;
                 # it summarises at the end of the run, too
                 changes["events_compaction_config"] = None
-        return (ctx.model_copy(update=changes) if changes else ctx), seen
+        return (copied(ctx, changes) if changes else ctx), seen
 
     def _committed(
         self,

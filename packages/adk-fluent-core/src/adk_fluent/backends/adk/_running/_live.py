@@ -16,6 +16,7 @@ from adk_fluent._logs import LOG
 from adk_fluent.backends.adk._hooks._agents import is_flow
 from adk_fluent.backends.adk._hooks._line import LineClosed, let_go_on
 from adk_fluent.backends.adk._running._leaf import AdkLeaf
+from adk_fluent.backends.adk._session._copies import copied
 from adk_fluent.backends.adk._session._facts import facts
 from adk_fluent.errors import BuildError, UsageError
 from adk_fluent.ir import (
@@ -174,7 +175,7 @@ class LiveLeaf(AdkLeaf):
         self, agent: BaseAgent, ctx: InvocationContext
     ) -> AsyncGenerator[Event, None]:
         if self._line.hung_up or not _can_talk(agent):
-            ctx = ctx.model_copy(update={"live_request_queue": None})
+            ctx = copied(ctx, {"live_request_queue": None})
             async with aclosing(agent.run_async(ctx)) as events:
                 async for event in events:
                     yield event
@@ -219,7 +220,7 @@ class LiveLeaf(AdkLeaf):
         ctx, seen = super()._context(*args, **options)
         if ctx.session is not self._ctx.session:
             service: Any = _OneSession(ctx.session_service, self._ctx.session)
-            ctx = ctx.model_copy(update={"session_service": service})
+            ctx = copied(ctx, {"session_service": service})
         return ctx, seen
 
 

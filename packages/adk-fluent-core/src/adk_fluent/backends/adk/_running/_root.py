@@ -288,8 +288,9 @@ async def _put_out(
     """The events of a run as the middlewares let them be, with what else has to be written."""
     watcher = around if around is not None and around.watches else None
     try:
-        async for made in events:
-            event = made if watcher is None else await watcher.seen(made)
+        async for event in events:
+            if watcher is not None:
+                await watcher.seen(event)
             temporary: dict[str, Any] = {}
             if event.actions.state_delta and not event.partial:
                 first, temporary = writes.before(event)

@@ -45,6 +45,7 @@ def facts(event: Event) -> Facts | None:
     actions, waits = event.actions, event.long_running_tool_ids
     stamp: Stamp = (stamp_of(event) if event.custom_metadata else None) or {}
     settled = stamp.get("settled", ())
+    stop = stamp.get("why") == "refused"  # in a flow below this one, or elsewhere
     if not (
         actions.state_delta
         or actions.escalate
@@ -53,6 +54,7 @@ def facts(event: Event) -> Facts | None:
         or event.error_code
         or waits
         or settled
+        or stop
     ):
         return None
     error = None if event.error_code == SAID_NOTHING else event.error_code
@@ -65,7 +67,7 @@ def facts(event: Event) -> Facts | None:
         escalate=bool(actions.escalate),
         transfers=bool(actions.transfer_to_agent),
         error=error or None,
-        stop=stamp.get("why") == "refused",  # in a flow below this one
+        stop=stop,
         settled=settled,
         waits={
             c.id: _KINDS.get(c.name or "", "tool") for c in calls if c.id and c.id in (waits or ())

@@ -15,9 +15,38 @@ from adk_fluent.protocol import AgentEvent
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
 
+    from adk_fluent.backends._stack import Stack
     from adk_fluent.protocol import ErrorInfo
+
+
+#: How middlewares have to do with events.
+OF_EVENTS: Final = ("on_event", "see_event")
+
+
+async def pass_event(stack: Stack, ctx: InvocationContext, event: Event) -> bool:
+    """Let middlewares change an event, and show it to those who only look.
+
+    Args:
+        stack: The middlewares.
+        ctx: What they are given with it.
+        event: ADK's event; changed in place.
+
+    Returns:
+        Whether anybody has put something in its place.
+
+    Raises:
+        UsageError: One returned what an event cannot be changed to.
+    """
+    said: Any = None
+    if stack.has("on_event"):
+        said = await stack.after("on_event", ctx, to_agent_event(event))
+        if said is not None:
+            patch(event, said)
+    stack.show(ctx, event)
+    return said is not None
 
 
 def patch(event: Event, changed: Any) -> None:

@@ -15,6 +15,7 @@ from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from pydantic import ValidationError
 
+from adk_fluent._texts import error_line
 from adk_fluent.backends._storable import text_fault
 from adk_fluent.backends.adk._session._storing import Keeping, uncopyable
 from adk_fluent.errors import SessionError, SessionStoreError, UsageError
@@ -84,7 +85,7 @@ async def find_session(
                 raise SessionStoreError(
                     f"session {session_id!r} cannot be read any more",
                     found=f"an object that cannot be copied in state[{keys[0]!r}]: "
-                    f"{type(error).__name__}: {str(error)[:_SHOWN]}",
+                    f"{error_line(error, _SHOWN)}",
                     help="ADK copies a session in memory at the start of each run; objects that "
                     f"cannot be copied go to {'temp:' + keys[0]!r}, or are handed over by "
                     ".inject(...)",

@@ -12,6 +12,7 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from adk_fluent.backends.adk._hooks._plugin import flow_above
+from adk_fluent.backends.adk._session._copies import copied
 from adk_fluent.backends.adk._waiting._confirmations import Used
 from adk_fluent.backends.adk._waiting._inbox import asking, results
 
@@ -110,8 +111,8 @@ def told(
             apart = taken_apart(said).get(message.id)
             if apart is not None:
                 said[-1:] = apart
-    session = ctx.session.model_copy(update={"events": said})
-    return agent, ctx.model_copy(update={"session": session}), said
+    session = copied(ctx.session, {"events": said})
+    return agent, copied(ctx, {"session": session}), said
 
 
 def _aside(events: Iterable[Event], answers: Container[str]) -> set[str]:

@@ -127,12 +127,21 @@ def refuse_in_place(code: str, message: str) -> ModelReply:
         message: Its message: what was refused.
     """
     made = fail_in_place(code, message)
-    made.responses[0].custom_metadata = {_REFUSED: True}
+    report_refusal(made.responses[0])
     return made
 
 
+def report_refusal(event: Event | LlmResponse) -> None:
+    """Let what an agent of your own puts out end the run as rejected, as a refused gate does.
+
+    Args:
+        event: What a person has refused, and why, in text of no role or as an error.
+    """
+    event.custom_metadata = {**(event.custom_metadata or {}), _REFUSED: True}
+
+
 def is_refusal(event: Event) -> bool:
-    """Whether an event is what `refuse_in_place` has put in an answer's place; the mark goes."""
+    """Whether `report_refusal` has marked an event; the mark goes."""
     metadata = event.custom_metadata
     return bool(metadata) and metadata.pop(_REFUSED, False)
 

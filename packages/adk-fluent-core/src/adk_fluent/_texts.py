@@ -1,0 +1,79 @@
+"""Texts of models, users and services, made fit to be shown to people."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final
+
+from adk_fluent.errors import unwrap
+
+#: Control characters (except tab and newline), bidirectional overrides and non-characters.
+_UNSAFE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+#: What names of environment variables with secrets end with.
+_SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+_SHORTEST: Final = 8  # characters of a secret; shorter values occur in ordinary words
+_LINE: Final = 500  # characters of a text
+_SHOWN: Final = 300  # characters of an error
+
+
+def clean(text: str) -> str:
+    """Return a text without what a terminal, a browser or UTF-8 would stumble over; lines stay.
+
+    Control characters go, and those that turn the direction of writing; a lone surrogate becomes
+    U+FFFD.
+    """
+    if text.isprintable():  # most are
+        return text
+    text = _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return at most `limit` characters of a text, and how many are left out."""
+    return text[:limit] + _left_out(text, limit)
+
+
+def one_line(text: str, limit: int = _LINE) -> str:
+    """Return at most `limit` characters of a text in one clean line, and how many are left out."""
+    return " ".join(clean(text[:limit]).split()) + _left_out(text, limit)
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun, which takes an s unless it is one."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def error_line(error: BaseException, limit: int | None = _SHOWN) -> str:
+    """Return an error as ``Type: message`` in one line, without what ADK's plugins wrap around it.
+
+    Args:
+        error: The error; one whose text cannot be made is its type.
+        limit: Characters of the message; None keeps all.
+    """
+    error = unwrap(error)
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001  # user code
+        text = ""
+    kind = type(error).__name__
+    shown = text if limit is None else shorten(text, limit)
+    return f"{kind}: {shown}" if text else kind
+
+
+def environment_secrets() -> dict[str, str]:
+    """Return the secrets in environment variables, each with its name in brackets in its place."""
+    return {
+        secret: f"[{name}]"
+        for name in os.environ  # each value that is read is decoded
+        if name.upper().endswith(_SECRET)
+        if len(secret := os.environ.get(name, "").strip()) >= _SHORTEST
+    }
+
+
+def _left_out(text: str, limit: int) -> str:
+    left_out = len(text) - limit
+    return f"… ({left_out:,} more characters)" if left_out > 0 else ""
