@@ -33,7 +33,7 @@ from adk_fluent.extend import (
     report_end,
     to_agent_event,
 )
-from adk_fluent.protocol import AgentEvent, Pending, PriceBook, RunResult, Unknown, Usage
+from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
