@@ -146,10 +146,10 @@ class RunRecorder(RunNotes, p.Middleware):
         """Keep what an agent elsewhere is asked, and the events that come of it."""
         number = self._number()
         self.add(as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
-        forward = self._forward(number, call, _adk.dump_event)
+        sink = p.Sink(self._forward(number, call, _adk.dump_event))
         with _Ending(self, {"reply_of": number}) as end:
-            reply = await next(replace(call, sink=p.Sink(forward)))
-            end["responses"] = [_adk.dump_event(each) for each in reply.events]
+            reply = await next(replace(call, sink=sink))
+            end["responses"] = [*map(_adk.dump_event, reply.events)]
             return reply
 
     def _forward(
