@@ -40,6 +40,7 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("max_tokens", check.is_whole, "a whole number >= 0"),
     ("max_tool_calls", check.is_whole, "a whole number >= 0"),
 )
+#: Reads those fields at once.
 _RULED: Final = attrgetter(*(name for name, _, _ in _RULES))
 #: What a case expects of its last turn, unless the turn does.
 _OWN: Final = ("expected_trajectory", "reference_response", "expected_status")

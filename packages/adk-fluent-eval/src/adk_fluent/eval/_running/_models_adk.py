@@ -134,7 +134,8 @@ class Models:
 
         for attempt in range(1, TRIES + 1):
             try:
-                return ModelReply(await self._of(request, model.model, ask)).text
+                found = await self._of(request, model.model, ask)
+                return ModelReply([each for each in found if not each.partial]).text
             except Exception as error:
                 refusal = refusal_in(error)
                 if refusal is None or (wait := wait_before(refusal, attempt)) is None:
