@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import logging
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -587,3 +589,14 @@ async def test_a_tool_that_asks_for_its_confirmation_asks_and_is_answered_again(
     assert [each.result for each in kept.recording.tool_interactions] == ["asked", "paid"]
     report = await replay_async(pipeline(), kept.recording)
     assert report.ok, report.summary
+
+
+async def test_a_report_is_told_in_short_and_can_be_copied() -> None:
+    recording = await recorded(clerk(), "Hello")
+    report = await replay_async(clerk(), recording)
+    assert repr(report) == "<ReplayReport: as recorded, no difference in 1 event>"
+    for each in (copy.deepcopy(report), pickle.loads(pickle.dumps(report))):
+        assert each.ok
+        assert repr(each) == repr(report)
+    with pytest.raises(UsageError, match="takes the path"):
+        Recording.load(None)  # pyright: ignore[reportArgumentType]  # what is refused

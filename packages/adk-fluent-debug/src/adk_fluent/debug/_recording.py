@@ -62,7 +62,9 @@ class Recording(Recorded):
 
         Raises:
             RecordingFileError: It cannot be read, is no recording, or of a newer version.
+            UsageError: It is no path.
         """
+        must_be(str | os.PathLike, path, "Recording.load(...) takes the path of a file")
         file = Path(path)
         made = cls.from_json(_file.read(file), str(file))
         made.path = file
