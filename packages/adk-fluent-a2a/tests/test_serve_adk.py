@@ -425,6 +425,9 @@ async def test_starting_twice_is_refused_and_app_needs_a_card() -> None:
     async with serving(agent()) as server:
         with pytest.raises(UsageError, match="started already"):
             await server.start(port=0)
+    for port in ("80", 70000, -1):
+        with pytest.raises(UsageError, match="port= is a whole number"):
+            await A2AServer(agent()).start(port=cast("Any", port))
 
 
 async def test_requests_that_meet_at_the_end_of_a_task_are_told_that_it_has_ended(

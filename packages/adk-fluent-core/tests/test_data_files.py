@@ -154,3 +154,12 @@ def test_yaml_is_read_as_it_was_written(tmp_path: Path) -> None:
     data = {"b": ["x\r\ny\x85z\u2028\ufeff", "2026-01-01", "=", None, 1.5], "a": {"k": True}}
     DataFile.write(tmp_path / "a.yaml", [to_yaml_text(data)])
     assert DataFile.read_yaml(tmp_path / "a.yaml")[1] == data
+
+
+@pytest.mark.parametrize("path", [None, 3, b"a.json"])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    for use in (DataFile.read_json, DataFile.read_yaml, DataFile.check_page):
+        with pytest.raises(UsageError, match="by its path"):
+            use(path)
+    with pytest.raises(UsageError, match="by its path"):
+        DataFile.write(path, ["a"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ADK = {
-    *("ask_remote", "is_journal_key", "merges_dicts", "to_agent_event"),
+    *("ask_remote", "is_journal_key", "kept_state", "merges_dicts", "to_agent_event"),
     *("AnswerInPlace", "answers_in_place", "ask_in_place", "ask_in_place_again"),
     *("fail_in_place", "refuse_in_place"),
 }
@@ -38,6 +38,12 @@ def test_every_name_is_there(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(ADK))
 def test_what_concerns_adk_is_there(name: str) -> None:
     assert getattr(extend, name).__name__ == name
+
+
+@pytest.mark.adk
+def test_state_is_kept_without_what_is_not_the_users() -> None:
+    held = {"a": 0, "user:b": 1, "temp:c": 2, "_adk_fluent_flow:desk": "{}", "d": None}
+    assert extend.kept_state(held) == {"a": 0, "user:b": 1}
 
 
 def test_the_places_of_names_are_those_of_the_names() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import logging
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from adk_fluent.debug import (
     RecordedError,
     Recorder,
     Recording,
+    RecordingFileError,
     ReplayerBackend,
     ReplayMismatchError,
     diff_events,
@@ -587,3 +590,21 @@ async def test_a_tool_that_asks_for_its_confirmation_asks_and_is_answered_again(
     assert [each.result for each in kept.recording.tool_interactions] == ["asked", "paid"]
     report = await replay_async(pipeline(), kept.recording)
     assert report.ok, report.summary
+
+
+async def test_a_report_is_told_in_short_and_can_be_copied() -> None:
+    recording = await recorded(clerk(), "Hello")
+    report = await replay_async(clerk(), recording)
+    assert repr(report) == "<ReplayReport: as recorded, no difference in 1 event>"
+    for each in (copy.deepcopy(report), pickle.loads(pickle.dumps(report))):
+        assert each.ok
+        assert repr(each) == repr(report)
+
+
+def test_what_is_no_path_of_a_recording_is_refused() -> None:
+    wrong: Any = 3
+    for use in (Recording.load, Recording([], {}).save, Recording([], {}).to_html):
+        with pytest.raises(UsageError, match="given by its path"):
+            use(wrong)
+    with pytest.raises(RecordingFileError, match="take a file that Recorder"):
+        Recording.from_json("from pathlib import Path")

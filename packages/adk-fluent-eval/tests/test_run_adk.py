@@ -687,6 +687,24 @@ def test_judges() -> None:
         assert why in made.reasons[0]
 
 
+def test_a_judge_that_streams_is_heard_once() -> None:
+    class Streaming(BaseLlm):
+        async def generate_content_async(
+            self, llm_request: Any, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            content = types.Content(role="model", parts=[types.Part(text="0.75")])
+            yield LlmResponse(content=content, partial=True)
+            yield LlmResponse(content=content)
+
+    async def asking(ask: Any) -> float:
+        return float(await ask("how good?"))
+
+    judge = FluentJudge("asking", asking, model=Streaming(model="streaming"))
+    suite = FluentEvalSuite("s", desk(), [FluentCase("hi")], custom_judges=[judge])
+    [made] = suite.run_sync().outcomes
+    assert made.scores[0].score == 0.75, made.reasons
+
+
 class FlatPrices:
     def price(self, model: str, usage: Any, at: Any, *, tier: str | None = None) -> Money:
         return Money(Decimal("0.25"))

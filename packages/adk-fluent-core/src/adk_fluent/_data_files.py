@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, cast
 
+from adk_fluent._arguments import must_be
 from adk_fluent._words import describe
 from adk_fluent.errors import DataFileError, UsageError, nearest_name
 
@@ -29,6 +30,8 @@ _LONGEST: Final = 2_000_000  # characters of JSON in which lines are looked for
 #: What is wrong, before the fault: "case 'a': ".
 _WHAT: Final = re.compile(r"""\w+(?: (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))?: """)
 _FIELD: Final = re.compile(r"(\w+)=")
+#: What is wrong with a path that is none, and what to give.
+_PATH: Final = ("a file is given by its path", "a text, or a Path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,9 @@ class DataFile:
 
         Raises:
             DataFileError: It cannot be read, or is not UTF-8.
+            UsageError: It is no path.
         """
+        must_be(str | os.PathLike, path, *_PATH)
         try:
             with Path(path).open(encoding="utf-8-sig", newline=newline, errors=errors) as file:
                 return file.read()
@@ -88,8 +93,9 @@ class DataFile:
         Raises:
             DataFileError: It cannot be read, or is not JSON.
         """
-        made = cls(os.fspath(path), text=cls.read_text(path))
-        return made, made.parse_json(made.text)
+        text = cls.read_text(path)
+        made = cls(os.fspath(path), text=text)
+        return made, made.parse_json(text)
 
     @classmethod
     def read_yaml(cls, path: str | os.PathLike[str]) -> tuple[Self, Any]:
@@ -151,7 +157,9 @@ class DataFile:
 
         Raises:
             DataFileError: It cannot be written; an old file stays.
+            UsageError: It is no path.
         """
+        must_be(str | os.PathLike, path, *_PATH)
         temporary: Path | None = None
         try:
             target = Path(path).resolve()  # a link stays a link
@@ -194,7 +202,9 @@ class DataFile:
 
         Raises:
             DataFileError: It holds something else than a page of HTML, or cannot be read.
+            UsageError: It is no path.
         """
+        must_be(str | os.PathLike, path, *_PATH)
         held = ""
         try:
             if (file := Path(path)).is_file():

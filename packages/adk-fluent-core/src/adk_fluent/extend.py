@@ -1,9 +1,9 @@
 """What a layer needs of core in addition to its data (`ir`) and its protocols (`protocol`).
 
 Every name is imported when it is first used, so importing this costs nothing; `ask_remote`,
-`copy_events`, `give_output`, `initial_state`, `is_journal_key`, `merges_dicts`, `request_model`,
-`to_agent_event`, `write_state` and questions in a model's place are about ADK's objects and import
-ADK. What commands need is in `adk_fluent.cli`.
+`copy_events`, `give_output`, `initial_state`, `is_journal_key`, `kept_state`, `merges_dicts`,
+`request_model`, `to_agent_event`, `write_state` and questions in a model's place are about ADK's
+objects and import ADK. What commands need is in `adk_fluent.cli`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from adk_fluent.backends.adk._hooks._remotes import ask_remote
     from adk_fluent.backends.adk._session._events import to_agent_event
     from adk_fluent.backends.adk._session._facts import give_output, report_end
-    from adk_fluent.backends.adk._session._stamps import is_journal_key
+    from adk_fluent.backends.adk._session._stamps import is_journal_key, kept_state
     from adk_fluent.backends.adk._waiting._copying import copy_events, initial_state, write_state
     from adk_fluent.backends.adk._waiting._in_place import (
         AnswerInPlace,
@@ -101,7 +101,7 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._hooks._remotes": "ask_remote",
             "backends.adk._session._events": "to_agent_event",
             "backends.adk._session._facts": "give_output report_end",
-            "backends.adk._session._stamps": "is_journal_key",
+            "backends.adk._session._stamps": "is_journal_key kept_state",
             "backends.adk._waiting._copying": "copy_events initial_state write_state",
             "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
             " ask_in_place_again fail_in_place refuse_in_place report_refusal",
@@ -165,6 +165,7 @@ __all__ = [
     "is_journal_key",
     "is_loopback",
     "json_safe",
+    "kept_state",
     "layer_errors",
     "lazy_names",
     "merges_dicts",

@@ -84,7 +84,11 @@ async def test_a_changed_copy_is_the_one_that_pydantic_makes() -> None:
 
     async def before_run(ctx: Any) -> None:
         nonlocal copies
-        for model, changes in ((ctx, {"branch": "b", "_ours": 1}), (ctx.session, {"events": []})):
+        changed: list[tuple[Any, dict[str, Any]]] = [
+            (ctx, {"branch": "b", "_ours": 1}),
+            (ctx.session, {"events": []}),
+        ]
+        for model, changes in changed:
             made, wanted = copied(model, changes), model.model_copy(update=changes)
             assert made == wanted
             assert vars(made) == vars(wanted)

@@ -248,11 +248,13 @@ def test_written_down_and_read_again() -> None:
 def test_hooks_of_runs_alone_are_refused() -> None:
     async def before_run(ctx: Any) -> None: ...
 
+    def see_event(ctx: Any, event: Any) -> None: ...
+
     around: Any = made_of(before_run=before_run)
     with pytest.raises(UsageError, match="hooks of whole runs only") as caught:
         said("a").middleware(around, scope="agent")
     assert __file__ in str(caught.value)
-    looks: Any = made_of(before_run=before_run, see_event=lambda ctx, event: None)
+    looks: Any = made_of(before_run=before_run, see_event=see_event)
     assert said("a").middleware(looks, scope="agent")
 
 

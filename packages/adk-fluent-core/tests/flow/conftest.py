@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 class Hooks:
     """Stands around the steps of some names, or around all."""
 
+    has_steps = True
+
     def __init__(self, call: Callable[[Enclosed[Any]], Awaitable[AgentReply]], *names: str) -> None:
         self._call, self._names = call, names
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import is_loopback
+from adk_fluent.extend import is_loopback, must_be_number
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -57,7 +57,9 @@ def listener_at(host: str, port: int) -> tuple[socket.socket, str]:
 
     Raises:
         OSError: The address cannot be listened at.
+        UsageError: The port is none.
     """
+    must_be_number(port, "port= is a whole number from 0 to 65535", most=65535, kind=int)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.create_server((host, port), family=family, backlog=2048)
     shown = f"[{host}]" if ":" in host else host

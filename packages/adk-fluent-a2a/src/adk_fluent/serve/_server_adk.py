@@ -190,8 +190,8 @@ class A2AServer:
 
         Raises:
             UsageError: It is served already, without `auth` to others than this machine, or at all
-                addresses without a card that says where clients come in; or gRPC is not installed,
-                or not in the card.
+                addresses without a card that says where clients come in; the port is none; or gRPC
+                is not installed, or not in the card.
             OSError: The address cannot be listened at.
             SessionStoreError: Where tasks or sessions are kept cannot be read or written.
         """

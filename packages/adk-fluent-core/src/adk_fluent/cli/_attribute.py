@@ -234,7 +234,7 @@ def call_factory(target: Target, factory: Any) -> Any:
     if iscoroutinefunction(factory):
         needs = "it is async"
     if needs is not None:
-        hint = f"call it in its module and name what it returns: pipeline = {name}(...)"
+        hint = f"call it in its module and name what it returns: made = {name}(...)"
         raise target.error(f"{target.text} cannot be called", hint, found=f"a function: {needs}")
     try:
         return factory()

@@ -34,7 +34,13 @@ _DEEP: Final = 16  # steps inside each other in one task; Python's stack has an 
 
 
 class Around(Protocol):
-    """Stands around steps."""
+    """Stands around steps.
+
+    Attributes:
+        has_steps: Whether there is anything around any step: `encloses`.
+    """
+
+    has_steps: bool
 
     def encloses(self, node: Node) -> bool:
         """Whether there is anything around a step."""

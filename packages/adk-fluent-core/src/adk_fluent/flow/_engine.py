@@ -117,7 +117,7 @@ class Engine(RunState[E]):
             journal=journal,
             keeps_failures=keeps_failures,
             watch=watch,
-            encloses=None if around is None else around.encloses,
+            encloses=around.encloses if around is not None and around.has_steps else None,
             order=order,
             limit=limit,
             promises=promises,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, signature, unwrap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, cast
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from adk_fluent.errors import UsageError
 from adk_fluent.protocol._hooks import (
@@ -302,8 +302,8 @@ _NOT_AWAITED: Final = ("begin_run", "end_run", "begin_part", "note_answer", "see
 _PREFIXES: Final = ("before_", "after_", "on_", "wrap_")
 #: How like a hook's name another one is that was meant to be it; from 0 to 1.
 _MISSPELT: Final = 0.87
-#: Classes whose instances may be used, as far as those have the hooks of the class.
-_CHECKED: Final[WeakSet[type]] = WeakSet()
+#: The hooks of classes whose instances may be used, as far as those have the hooks of the class.
+_CHECKED: Final[WeakKeyDictionary[type, frozenset[str]]] = WeakKeyDictionary()
 
 #: The hooks that are asked about a whole run, and never about a part of one.
 HOOKS_OF_RUNS: Final = frozenset(
@@ -334,6 +334,9 @@ def asked_key(call_id: str | None) -> str:
 def hooks_of(middleware: object) -> frozenset[str]:
     """The hooks an object implements; what it inherits from `Middleware` unchanged is none."""
     kind = type(middleware)
+    known = _CHECKED.get(kind)
+    if known is not None and _is_like_its_class(middleware):  # each run asks again
+        return known
     return frozenset(
         name
         for name, inherited in _INHERITED
@@ -393,7 +396,7 @@ def check_middleware(value: Any) -> Any:
     if wanted is None:
         _check_hooks(value)
         if _is_like_its_class(value):
-            _CHECKED.add(kind)
+            _CHECKED[kind] = hooks_of(value)
         return value
     found = f"the class {value.__qualname__}" if isinstance(value, type) else _described(value)
     raise UsageError("this is no middleware", found=found, help=wanted)

@@ -192,8 +192,10 @@ def keep_response(response: LlmResponse) -> KeptResponse | str:
     return kept or _json_of(response)
 
 
-def kept_response(kept: KeptResponse | str) -> Data:
-    """An answer that was kept, as data."""
+def kept_response(kept: KeptResponse | str | Data) -> Data:
+    """An answer that was kept, as data; those of remote agents are data already."""
+    if isinstance(kept, dict):
+        return kept
     return json.loads(kept if isinstance(kept, str) else _json_of(_of_texts(kept)))
 
 
@@ -288,8 +290,7 @@ def keep_event(event: Event) -> KeptEvent | Data | None:
     if event.content is None and place.get("why") in _BOOKKEEPING:
         return None
     if (
-        len(metadata) == 1
-        and "path" in place
+        [*metadata] == [METADATA_KEY]
         and {**vars(event.actions), "state_delta": None} == _WRITES_ALONE
         and _FIXED.issuperset(map(type, chain(place.values(), wrote.values())))
         and (said := _keep_texts(event, _ASIDE)) is not None

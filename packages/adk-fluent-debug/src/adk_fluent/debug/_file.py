@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FORMAT: Final = "adk-fluent-recording"
 VERSION: Final = 1
 _HEAD: Final = 1000  # bytes in which the format stands
+_TAKE: Final = "take a file that Recorder.save(...) has written"
 
 #: A type; a list of one shape; or the shapes of what may stand under some keys. It must stand there
 #: if the key ends with an exclamation mark, and may be null if it ends with a question mark.
@@ -211,7 +212,11 @@ def parsed(text: str, path: str) -> Data:
     """
     in_lines = is_stream(text)
     file = RecordingFile(path, text="" if in_lines else text)
-    data = _unstreamed(text, file) if in_lines else file.parse_json(text)
+    try:
+        data = _unstreamed(text, file) if in_lines else file.parse_json(text)
+    except RecordingFileError as error:
+        error.help = error.help or _TAKE
+        raise
     check(data, file)
     return data
 
@@ -229,8 +234,7 @@ def check(data: Any, file: DataFile) -> None:
     from pydantic_core import ValidationError  # noqa: PLC0415  # slow to import
 
     if not isinstance(data, dict) or cast("Data", data).get("format") != FORMAT:
-        how = "take a file that Recorder.save(...) has written"
-        raise file.error((), "this is no recording", found=describe(data), help=how)
+        raise file.error((), "this is no recording", found=describe(data), help=_TAKE)
     version = cast("Data", data).get("version")
     if version != VERSION:
         newer = isinstance(version, int) and version > VERSION

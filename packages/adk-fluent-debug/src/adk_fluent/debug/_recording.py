@@ -37,7 +37,7 @@ class Recording(Recorded):
         Raises:
             RecordingFileError: The file cannot be written, or holds what is no recording.
         """
-        file = Path(path)
+        file = _place(path)
         _file.check_replaced(file)
         _file.write(file, self.to_json())
         self.path: Path | None = file
@@ -62,8 +62,9 @@ class Recording(Recorded):
 
         Raises:
             RecordingFileError: It cannot be read, is no recording, or of a newer version.
+            UsageError: It is no path.
         """
-        file = Path(path)
+        file = _place(path)
         made = cls.from_json(_file.read(file), str(file))
         made.path = file
         return made
@@ -107,7 +108,7 @@ class Recording(Recorded):
         check_usable(self, "written as one of ADK's")
         from adk_fluent.debug._conformance_adk import export  # noqa: PLC0415  # it imports ADK
 
-        file = Path(path)
+        file = _place(path)
         export(self.runs, file)
         return file
 
@@ -126,7 +127,7 @@ class Recording(Recorded):
         """
         from adk_fluent.debug._conformance_adk import load  # noqa: PLC0415  # it imports ADK
 
-        file = Path(path)
+        file = _place(path)
         made = cls([RecordedRun(each) for each in load(file)], {"source": "google-adk"})
         made.path = file
         return made
@@ -152,7 +153,7 @@ class Recording(Recorded):
 
         what, help = "to_html(against=) takes a recording", "Recording.load(path) reads a file"
         must_be(Recording | None, against, what, help)
-        file = Path(path)
+        file = _place(path)
         _file.RecordingFile.write_page(file, [html_page(self, against)])
         return file
 
@@ -176,7 +177,7 @@ class Recording(Recorded):
 
         place = Target.parse(target)
         check_usable(self, "replayed", compared=True)
-        file = Path(path)
+        file = _place(path)
         if file.exists():
             raise RecordingFileError("there is such a file already", path=str(file))
         saved = self.path or file.with_suffix(".json")
@@ -188,6 +189,11 @@ class Recording(Recorded):
             loaded = f'f"{{HERE / {source!r}}}{target.removeprefix(place.source)}"'
         _file.write(file, _TEST.format(file=beside, target=loaded))
         return file
+
+
+def _place(path: str | os.PathLike[str]) -> Path:
+    must_be(str | os.PathLike, path, "a file is given by its path", "a text, or a Path")
+    return Path(path)
 
 
 def check_usable(recording: Recording, use: str, *, compared: bool = False) -> None:

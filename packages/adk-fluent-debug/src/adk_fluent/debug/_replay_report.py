@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import AgentEvent, RunResult
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayReport:
     """What a replay of a recording amounts to.
 
@@ -39,7 +39,7 @@ class ReplayReport:
         problems: What differs beside events: errors and final state, one line each.
     """
 
-    backend: ReplayerBackend = field(repr=False)
+    backend: ReplayerBackend
     events: list[AgentEvent] = field(default_factory=list["AgentEvent"])
     results: list[RunResult | None] = field(default_factory=list["RunResult | None"])
     problems: list[str] = field(default_factory=list[str])
@@ -65,6 +65,9 @@ class ReplayReport:
         lines = [self.diff.summary, *self.problems]
         lines += [f"not asked for: {called(each)}" for each in self.unused]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<ReplayReport: {'as recorded' if self.ok else 'not as recorded'}, {self.summary}>"
 
 
 async def replay_async(

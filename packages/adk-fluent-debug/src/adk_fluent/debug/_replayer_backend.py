@@ -84,6 +84,9 @@ class ReplayerBackend(Tapes, BackendBase[Any]):
         stack.enter_context(middleware_everywhere(RunReplayer(self)))
         return stack
 
+    def __getstate__(self) -> Data:
+        return {key: each for key, each in self.__dict__.items() if key != "_adk"}
+
     # --- a backend -----------------------------------------------------------------------------
 
     def compile(self, node: Node, config: ExecutionConfig | None = None) -> Any:

@@ -16,7 +16,7 @@ from adk_fluent.debug._redaction import as_it_is, bare_entry
 from adk_fluent.extend import json_safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from adk_fluent.debug._notes import Notes
     from adk_fluent.debug._recorded_run import Data
@@ -67,11 +67,10 @@ class RunRecorder(RunNotes, p.Middleware):
     def see_event(self, ctx: Any, event: Any, /) -> None:
         """Keep an event, if it says more than where the run stands."""
         kept = _adk.keep_event(event)
-        if kept is None:
-            return
-        if not self.head:
-            self._begin(ctx)
-        self.add(_event, kept)
+        if kept is not None:
+            if not self.head:
+                self._begin(ctx)
+            self.add(_event, kept)
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
@@ -130,21 +129,13 @@ class RunRecorder(RunNotes, p.Middleware):
         asked = {"model_call": number, **_place(call), "model": model, "stream": call.stream}
         kept = _adk.keep_request(request, self._known) if self._captures else {}
         self.add(_asked, asked, kept)
-
-        heard = call
-        if call.stream:
-
-            async def forward(response: Any) -> None:
-                part: Data = {"chunk_of": number, **_is_late()}
-                self.add(_said, part, _adk.keep_response(response))
-                await call.emit(response)
-
-            heard = call.heard_by(forward)
+        forward = self._forward(number, call, _adk.keep_response) if call.stream else None
+        heard = call if forward is None else call.heard_by(forward)
         before = _adk.state_written(call.ctx)
         with _Ending(self, {"reply_of": number}, end):
             try:
                 reply = await next(heard)
-                end |= {**_is_late(), "responses": [*map(_adk.keep_response, reply.responses)]}
+                end["responses"] = [*map(_adk.keep_response, reply.responses)]
                 return reply
             finally:
                 wrote = _adk.state_written(call.ctx)  # by who stands next to the model, as a budget
@@ -155,17 +146,22 @@ class RunRecorder(RunNotes, p.Middleware):
         """Keep what an agent elsewhere is asked, and the events that come of it."""
         number = self._number()
         self.add(as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
-
-        async def forward(event: Any) -> None:
-            self.add(
-                as_it_is, {"chunk_of": number, **_is_late(), "response": _adk.dump_event(event)}
-            )
-            await call.emit(event)
-
+        forward = self._forward(number, call, _adk.dump_event)
         with _Ending(self, {"reply_of": number}) as end:
             reply = await next(replace(call, sink=p.Sink(forward)))
-            end |= {**_is_late(), "responses": [_adk.dump_event(each) for each in reply.events]}
+            end["responses"] = [_adk.dump_event(each) for each in reply.events]
             return reply
+
+    def _forward(
+        self, number: int, call: p.ModelCall | p.RemoteCall, keep: Callable[[Any], Any]
+    ) -> Callable[[Any], Awaitable[None]]:
+        """Keep fragments of an answer, and send them on."""
+
+        async def forward(said: Any) -> None:
+            self.add(_said, {"chunk_of": number, **_lateness()}, keep(said))
+            await call.emit(said)
+
+        return forward
 
     async def wrap_tool_call(self, call: p.ToolCall, next: p.NextTool, /) -> Any:
         """Keep the arguments of a tool, its result, and what it did to state and actions."""
@@ -177,7 +173,7 @@ class RunRecorder(RunNotes, p.Middleware):
         with _Ending(self, {"result_of": number}) as end:
             try:
                 result = await next(call)
-                end |= {**_is_late(), "result": _adk.dump_result(result)}
+                end["result"] = _adk.dump_result(result)
                 return result
             finally:
                 _WITHIN.reset(token)
@@ -219,17 +215,14 @@ def _asked(call: Data, kept: _adk.Asked | Data) -> Data:
     return {**call, "request": _adk.kept_request(kept)}
 
 
-def _said(part: Data, kept: _adk.KeptResponse | str) -> Data:
+def _said(part: Data, kept: _adk.KeptResponse | str | Data) -> Data:
     return {**part, "response": _adk.kept_response(kept)}
 
 
 def _ended(call: Data, end: Data) -> Data:
     made: Data = {**call, **end}
-    if "responses" in made:  # those of remote agents are data already
-        said = made["responses"]
-        made["responses"] = [
-            each if isinstance(each, dict) else _adk.kept_response(each) for each in said
-        ]
+    if "responses" in made:
+        made["responses"] = [*map(_adk.kept_response, made["responses"])]
     return made
 
 
@@ -249,17 +242,18 @@ class _Ending:
         return self._end
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            pass
-        elif isinstance(error, asyncio.CancelledError | GeneratorExit):
-            self._end.pop("unsent", None)
-            self._end["cancelled"] = True
+        end = self._end
+        if isinstance(error, asyncio.CancelledError | GeneratorExit):
+            end.pop("unsent", None)
+            end["cancelled"] = True
         else:
-            self._end |= {**_is_late(), "error": _adk.dump_error(error)}
-        self._run.add(_ended, self._call, self._end)
+            end |= _lateness()
+            if error is not None:
+                end["error"] = _adk.dump_error(error)
+        self._run.add(_ended, self._call, end)
 
 
-def _is_late() -> Data:
+def _lateness() -> Data:
     """Says of an answer that it came although its call was cancelled."""
     task = asyncio.current_task()
     return {"after_cancel": True} if task is not None and task.cancelling() else {}

@@ -6,6 +6,8 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress, repeat
+from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval import _arguments as check
@@ -38,6 +40,8 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("max_tokens", check.is_whole, "a whole number >= 0"),
     ("max_tool_calls", check.is_whole, "a whole number >= 0"),
 )
+#: Reads those fields at once.
+_RULED: Final = attrgetter(*(name for name, _, _ in _RULES))
 #: What a case expects of its last turn, unless the turn does.
 _OWN: Final = ("expected_trajectory", "reference_response", "expected_status")
 #: A key, or one of a step, that ADK drops at the end of each invocation.
@@ -150,9 +154,8 @@ class FluentCase:
         """The conversation, the last turn with the case's own expectations."""
         given: Any = self.input
         items = cast("Sequence[Any]", given if isinstance(given, list | tuple) else (given,))
-        last = items[-1]
-        calls, reference = self.expected_trajectory, self.reference_response
-        contains, status = self.expected_response_contains, self.expected_status
+        *earlier, last = items
+        contains = self.expected_response_contains
         if isinstance(last, Turn):
             own = replace(last)
             own.expected_response_contains = (*last.contains, *_turn.contains_of(contains)) or None
@@ -160,8 +163,9 @@ class FluentCase:
                 if getattr(last, name) is None:
                     setattr(own, name, getattr(self, name))
         else:
-            own = Turn(last, calls, reference, contains, expected_status=status)
-        return (*[each if isinstance(each, Turn) else Turn(each) for each in items[:-1]], own)
+            own = Turn(last, self.expected_trajectory, self.reference_response, contains)
+            own.expected_status = self.expected_status
+        return (*map(_turn.turn_of, earlier), own)
 
     @property
     def name(self) -> str:
@@ -235,8 +239,10 @@ def _validate(case: FluentCase) -> None:
     """Check every field of a case that is given."""
     if case.metadata != {}:
         check.require_type(case.metadata, Mapping, "metadata= must be a mapping")
-    for name, holds, what in _RULES:
-        if (value := getattr(case, name)) is not None and not holds(value):
+    values = _RULED(case)
+    given = map(is_not, values, repeat(None))  # most fields are not
+    for (name, holds, what), value in compress(zip(_RULES, values, strict=True), given):
+        if not holds(value):
             raise EvalError(f"{name}= must be {what}", found=describe(value))
     tools: Any = case.mock_tool_outputs or ()
     for tool in tools:

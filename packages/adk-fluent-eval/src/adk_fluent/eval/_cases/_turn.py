@@ -151,6 +151,11 @@ class UserSimulation:
         return "\n".join(lines)
 
 
+def turn_of(given: Turn | Message) -> Turn:
+    """Return a turn, or a message as one."""
+    return given if isinstance(given, Turn) else Turn(given)
+
+
 def statuses() -> tuple[str, ...]:
     """Return the statuses that a run may have."""
     from adk_fluent.protocol import RunStatus  # noqa: PLC0415  # slow to import, seldom needed

@@ -10,7 +10,7 @@ from google.genai.types import Content
 from adk_fluent.eval._arguments import require_type
 from adk_fluent.eval._cases._turn import ToolCall, Turn
 from adk_fluent.eval._errors import EvalError
-from adk_fluent.extend import initial_state, is_journal_key, to_agent_event
+from adk_fluent.extend import initial_state, kept_state, to_agent_event
 from adk_fluent.protocol import RunResult
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _USER: Final = "user"
 _REQUEST: Final = "adk_request_"  # how ADK asks the user; not a tool
-_TEMPORARY: Final = "temp:"
 #: What becomes of runs that is meant to become of them again.
 _EXPECTED: Final = ("waiting", "rejected", "escalated")
 
@@ -54,9 +53,8 @@ def captured(session: Session) -> dict[str, Any]:
     made: dict[str, Any] = {"input": turns if len(turns) > 1 else turns[0]}
     if answers := _answers(session.events):
         made["answers"] = answers
-    kept = (key for key in state if not key.startswith(_TEMPORARY) and not is_journal_key(key))
-    state = {key: state[key] for key in kept}
-    return made | ({"initial_state": state} if state else {})
+    kept = kept_state(state)
+    return made | ({"initial_state": kept} if kept else {})
 
 
 def _answers(events: Iterable[Event]) -> dict[str, Any]:

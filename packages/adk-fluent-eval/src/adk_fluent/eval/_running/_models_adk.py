@@ -18,7 +18,6 @@ from adk_fluent.backends.adk import resolve_model, to_content
 from adk_fluent.errors import AgentReportedError
 from adk_fluent.eval._cases._turn import UserSimulation, text_of
 from adk_fluent.eval._errors import EvalFileError
-from adk_fluent.eval._files._session_adk import answer_text
 from adk_fluent.eval._running._pace import TRIES, refusal_in, wait_before
 from adk_fluent.extend import error_line
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, Usage, request_key
@@ -136,7 +135,7 @@ class Models:
         for attempt in range(1, TRIES + 1):
             try:
                 found = await self._of(request, model.model, ask)
-                return "".join(answer_text(each.content) for each in found if not each.partial)
+                return ModelReply([each for each in found if not each.partial]).text
             except Exception as error:
                 refusal = refusal_in(error)
                 if refusal is None or (wait := wait_before(refusal, attempt)) is None:

@@ -25,14 +25,7 @@ from adk_fluent.eval._cases._turn import text_of
 from adk_fluent.eval._outcome import Step, ToolUse, TurnOutcome
 from adk_fluent.eval._running._mocks import answers_of
 from adk_fluent.eval._text import plain
-from adk_fluent.extend import (
-    error_line,
-    is_journal_key,
-    plural,
-    price_of,
-    report_end,
-    to_agent_event,
-)
+from adk_fluent.extend import error_line, kept_state, plural, price_of, report_end, to_agent_event
 from adk_fluent.protocol import AgentEvent, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
@@ -42,8 +35,7 @@ if TYPE_CHECKING:
     from adk_fluent.eval._running._mocks import Mocks
     from adk_fluent.eval._running._pipeline_adk import Target
 
-#: Keys that ADK drops, and one that its LocalEvalService leaves behind.
-_INTERNAL: Final = ("temp:", "__llm_request_key__")
+_LEFT: Final = "__llm_request_key__"  # what ADK's LocalEvalService leaves in state
 _USER: Final = "user"
 #: The name of the plugin that records.
 PLUGIN: Final = "adk_fluent_eval"
@@ -258,8 +250,8 @@ class Recorder(BasePlugin):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take a state as the one after the current turn."""
         seen = self._seen
-        keys = (key for key in state if not key.startswith(_INTERNAL) and not is_journal_key(key))
-        seen.state = {key: state[key] for key in keys if state[key] is not None}
+        kept = kept_state(state).items()
+        seen.state = {key: value for key, value in kept if not key.startswith(_LEFT)}
         seen.states[len(seen.turns) - 1 :] = [seen.state]
 
     def _add_steps(self, turn: TurnOutcome, made: AgentEvent, event: Event, inside: str) -> None:

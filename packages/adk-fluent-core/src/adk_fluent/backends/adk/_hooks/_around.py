@@ -46,6 +46,7 @@ class AdkAround:
         resumed: A run goes on that was begun before.
 
     Attributes:
+        has_steps: Whether there is anything around any step, or the run.
         watches: Whether anybody looks at events: `seen`.
     """
 
@@ -67,7 +68,10 @@ class AdkAround:
         self._resumed = resumed
         self._steps = chain.has(*OF_STEPS)
         self._runs = chain.own.has(*_OF_RUNS)
+        self.has_steps: bool = self._steps or self._runs
         self.watches: bool = chain.has(*OF_EVENTS)
+        self._changes = chain.has("on_event")
+        self._parts = chain.has_parts
         self.order: Order | None = None
         if any(hasattr(each, "turn") for each in chain.stack.members):
             self.order = _Order([e for e in chain.stack.members if hasattr(e, "turn")], leaf)
@@ -78,7 +82,7 @@ class AdkAround:
     @property
     def is_needed(self) -> bool:
         """Whether anything is around the run, its steps or events, or is told of its end."""
-        return self._steps or self._runs or self.watches or self._chain.tells_end
+        return self.has_steps or self.watches or self._chain.tells_end
 
     def encloses(self, node: Node) -> bool:
         """Whether there is anything around a step."""
@@ -101,10 +105,13 @@ class AdkAround:
 
     async def seen(self, event: Event) -> None:
         """Let middlewares change an event, and look at it."""
-        chain, stack = self._chain, self._chain.own
-        if chain.has_parts:
-            stack = chain.watching((stamp_of(event) or {}).get("node"), event.author)
-        await pass_event(stack, self._ctx, event)
+        stack = self._chain.own
+        if self._parts:
+            stack = self._chain.watching((stamp_of(event) or {}).get("node"), event.author)
+        if self._changes:
+            await pass_event(stack, self._ctx, event)
+        else:
+            stack.show(self._ctx, event)
 
     async def failed(self, error: Exception) -> Event | None:
         """Tell those who want to know what stops the run, if they have not heard of it.

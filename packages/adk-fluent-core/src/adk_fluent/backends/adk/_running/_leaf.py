@@ -153,7 +153,7 @@ class AdkLeaf:
         if self.waits and (may_call(node) or (here is not None and here.may_add_tools)):
             keep_turn(changes, Turn(in_loop=strand.inside(is_loop)))
         stamp = self._places.stamp(node, strand)
-        if here is None or (self._alone and asks_only(node) and not here.sees_calls):
+        if here is None or (self._alone and not here.sees_calls and asks_only(node)):
             return self._run(node, strand, answers, changes, stamp)
         step = Where(node.name, strand, stamp.copy(), goes_on=bool(answers))
         place(changes, step)

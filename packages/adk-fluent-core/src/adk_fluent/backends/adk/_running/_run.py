@@ -30,7 +30,7 @@ from adk_fluent.backends.adk._session._sessions import (
     open_session,
     readable_store,
 )
-from adk_fluent.backends.adk._session._stamps import is_journal_key, stamp_of
+from adk_fluent.backends.adk._session._stamps import kept_state, stamp_of
 from adk_fluent.backends.adk._waiting._answering import Start, going_on, open_questions
 from adk_fluent.backends.adk._waiting._claim import given_up, release
 from adk_fluent.backends.adk._waiting._journal import load
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import AgentEvent, EventListener, JournalEntry, Pending
 
 USER: Final = "user"
-_TEMP: Final = "temp:"
 _BOOKKEEPING: Final = ("journal", "claim")
 _OTHERS: Final = ("backend", "config")  # which builders take
 
@@ -95,7 +94,7 @@ class Recalled:
             event.pending = tuple(each for each in event.pending if each.id in waits)
         return RunResult(
             told,
-            state={key: value for key, value in session.state.items() if _is_told(key, value)},
+            state=kept_state(session.state),
             session_id=session.id,
             user_id=session.user_id,
             app_name=session.app_name,
@@ -243,10 +242,9 @@ class ADKBackend(BackendBase[Compiled]):
                     made.append(event)
                     if not event.is_partial:
                         values.update(event.state_delta)
-        final = {key: value for key, value in values.items() if _is_told(key, value)}
         return RunResult(
             made,
-            state=final,
+            state=kept_state(values),
             session_id=session.id,
             user_id=user_id,
             app_name=compiled.config.app_name,
@@ -493,11 +491,6 @@ async def _opened(
         )
     session = await existing_session(service, app_name, user_id, session_id)
     return session, going_on(compiled.root, resume, session)
-
-
-def _is_told(key: str, value: Any) -> bool:
-    """Whether a state key is of any interest to who asked for a run."""
-    return value is not None and not key.startswith(_TEMP) and not is_journal_key(key)
 
 
 def _is_held(event: Event) -> bool:

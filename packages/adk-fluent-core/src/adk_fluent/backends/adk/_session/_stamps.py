@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _JOURNAL: Final = "_adk_fluent_flow:"
 _PART: Final = "@#"
+_TEMPORARY: Final = "temp:"
 #: Run id to the scopes that were discarded in it.
 Discarded = dict[str, set[str]]
 
@@ -100,6 +101,22 @@ def parts_in(state: Mapping[str, Any], name: str) -> dict[int, str]:
         for key, text in state.items()
         if text is not None and key.startswith(start)
         if (number := key.removeprefix(start)).isdecimal()
+    }
+
+
+def kept_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a state is of interest to whoever asked for a run.
+
+    Keys that ADK drops at the end of an invocation, those of the engine's journal, and those whose
+    value is None are not.
+
+    Args:
+        state: The state of a session.
+    """
+    return {
+        key: value
+        for key, value in state.items()
+        if value is not None and not key.startswith(_TEMPORARY) and not is_journal_key(key)
     }
 
 
