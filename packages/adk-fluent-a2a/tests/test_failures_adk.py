@@ -24,6 +24,7 @@ from remote_kit import (
 )
 
 from adk_fluent import Agent, RemoteAgent
+from adk_fluent.a2a._asking import REFUSED
 from adk_fluent.a2a._failures_adk import failure_of
 from adk_fluent.errors import OutputInvalidError, OutputMissingError, RemoteError
 from adk_fluent.ir import RemoteAgentNode, RetryConfig, StateFieldRef
@@ -82,6 +83,13 @@ def rpc_error_of_its_own(_: Request, wire: Wire) -> None:
     wire.error(-32050, "boom")
 
 
+def refused(*, by_person: bool) -> dict[str, Any]:
+    """A task that is rejected, with what our servers tell of why."""
+    made = task("REJECTED", said="not mine")
+    made["task"]["status"]["message"]["metadata"] = {REFUSED: by_person}
+    return made
+
+
 @dataclass(frozen=True)
 class Case:
     """A kind of failure.
@@ -136,6 +144,7 @@ CASES = [
     Case("failed", "FAILED", says(task("FAILED", said="no money"))),
     Case("failed in a stream", "FAILED", streams(task("WORKING"), status("FAILED")), streams=True),
     Case("rejected", "REJECTED", says(task("REJECTED", said="not mine"))),
+    Case("rejected, and nobody refused", "REJECTED", says(refused(by_person=False))),
     Case("cancelled", "CANCELED", says(task("CANCELED"))),
     Case("stops working", "INCOMPLETE", says(task("WORKING"))),
     Case("stream stops", "INCOMPLETE", streams(task("WORKING"), artifact(text("a"))), streams=True),

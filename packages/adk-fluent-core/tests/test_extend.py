@@ -136,6 +136,7 @@ def test_an_error_is_a_line() -> None:
     assert extend.error_line(ValueError("abc"), 2) == "ValueError: ab… (1 more characters)"
     assert extend.error_line(ValueError("x" * 999), None) == f"ValueError: {'x' * 999}"
     assert extend.error_line(UntoldError()) == "UntoldError"
+    assert extend.error_line(ValueError("a\x1b[31m\u202eb")) == "ValueError: a[31mb"
 
 
 def test_secrets_are_known_by_the_names_of_their_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,10 +144,14 @@ def test_secrets_are_known_by_the_names_of_their_variables(monkeypatch: pytest.M
         ("DESK_API_KEY", " sk-12345678 "),
         ("DESK_TOKEN", "short"),
         ("DESK", "x" * 9),
+        ("LONG_TOKEN", "sk-12345678-and-more"),
     ):
         monkeypatch.setenv(name, value)
     found = extend.environment_secrets()
     assert found["sk-12345678"] == "[DESK_API_KEY]"
+    assert [*found].index("sk-12345678-and-more") < [*found].index("sk-12345678")
+    quoted = extend.error_line(ValueError("told sk-12345678"), 8)  # cut within the secret
+    assert quoted == "ValueError: told [DE… (11 more characters)"
     assert not found.keys() & {"short", "x" * 9}
 
 

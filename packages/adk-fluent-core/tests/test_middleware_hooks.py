@@ -72,6 +72,10 @@ class Kept:
 async def hook(ctx: Any, request: Any) -> None: ...
 
 
+class AsyncSees:
+    async def see_event(self, ctx: Any, event: Any) -> None: ...
+
+
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "too few": (TooFew(), "cannot take what it is given", "async def before_model(self, ctx, req"),
     "too many": (TooMany(), "cannot take what it is given", "tool_name, args, result)"),
@@ -83,6 +87,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "cannot take what it is given",
         "async def on_event(self, ctx, event)",
     ),
+    "async, and not awaited": (AsyncSees(), "see_event of AsyncSees is an", "def see_event(...)"),
     "async new": (AsyncNew(), "new of AsyncNew is no function", "def new(self) -> Self"),
     "new that takes": (NewTakes(), "new of NewTakes is no function", "def new(self) -> Self"),
     "misspelt": (Misspelt(), "wrap_model_cal of Misspelt is no hook", "mean 'wrap_model_call'?"),

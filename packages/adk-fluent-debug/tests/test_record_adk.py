@@ -407,6 +407,7 @@ def said(*parts: types.Part, **more: Any) -> Event:
         said(types.Part(function_call=types.FunctionCall(id="1", name="f", args={"x": [1]}))),
         said(types.Part(text="x"), custom_metadata={"c": {"d": [1]}}),
         Event(author="a", content=types.Content(parts=[types.Part(text="x")])),
+        Event(author="a", content=types.Content(), custom_metadata={"adk_fluent": ["path"]}),
     ],
 )
 async def test_an_event_that_is_kept_is_what_would_be_written_at_once(event: Event) -> None:

@@ -48,30 +48,38 @@ def plural(number: int, noun: str) -> str:
 
 
 def error_line(error: BaseException, limit: int | None = _SHOWN) -> str:
-    """Return an error as ``Type: message`` in one line, without what ADK's plugins wrap around it.
+    """Return an error as ``Type: message`` in one clean line, without the wrapping of plugins.
 
     Args:
         error: The error; one whose text cannot be made is its type.
-        limit: Characters of the message; None keeps all.
+        limit: Characters of the message; None keeps all. In one that is cut, the secrets of
+            `environment_secrets` are replaced, for half a secret is not found later.
     """
     error = unwrap(error)
     try:
-        text = " ".join(str(error).split())
+        text = clean(" ".join(str(error).split()))
     except Exception:  # noqa: BLE001  # user code
         text = ""
+    if limit is not None and len(text) > limit:
+        for secret, name in environment_secrets().items():
+            text = text.replace(secret, name)
+        text = shorten(text, limit)
     kind = type(error).__name__
-    shown = text if limit is None else shorten(text, limit)
-    return f"{kind}: {shown}" if text else kind
+    return f"{kind}: {text}" if text else kind
 
 
 def environment_secrets() -> dict[str, str]:
-    """Return the secrets in environment variables, each with its name in brackets in its place."""
-    return {
+    """Return the secrets in environment variables, each with its name in brackets in its place.
+
+    Those that hold others come first, so that who replaces them in order leaves no rest of one.
+    """
+    found = {
         secret: f"[{name}]"
         for name in os.environ  # each value that is read is decoded
         if name.upper().endswith(_SECRET)
         if len(secret := os.environ.get(name, "").strip()) >= _SHORTEST
     }
+    return dict(sorted(found.items(), key=lambda each: -len(each[0])))
 
 
 def _left_out(text: str, limit: int) -> str:

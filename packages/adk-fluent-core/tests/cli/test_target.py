@@ -358,9 +358,9 @@ WRONG: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
         ("desk.py:make cannot be called", "argument: 'model'", "pipeline = make(...)"),
     ),
     "a function that raises": (
-        {"desk.py": "def make():\n    raise OSError('no key')"},
+        {"desk.py": "def make():\n    raise OSError('no key' + ' x' * 200 + ' end')"},
         "desk.py:make",
-        ("desk.py:make raised", "found: OSError: no key"),
+        ("desk.py:make raised", "found: OSError: no key", "x end"),
     ),
     "a syntax error": (
         {"desk.py": "x = 1\npipeline = Agent(\n"},

@@ -138,7 +138,9 @@ class Exchange:
         if self.task is None or self.state != TaskState.TASK_STATE_REJECTED:
             return None
         message = self.task.status.message
-        return shown(_text_of(message)) if REFUSED in message.metadata else None
+        if REFUSED not in message.metadata or message.metadata[REFUSED] is not True:
+            return None
+        return shown(_text_of(message)) or "It was refused there, and no reason was given."
 
     async def send_message(
         self, request: SendMessageRequest, *, context: ClientCallContext | None = None

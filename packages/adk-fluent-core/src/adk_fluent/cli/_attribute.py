@@ -11,7 +11,6 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent._texts import error_line
 from adk_fluent.builders import Builder, BuilderBase, Pipeline
 from adk_fluent.cli._transcript import note
 from adk_fluent.errors import AdkFluentError, BuildError, TargetError, nearest_name
@@ -245,7 +244,7 @@ def call_factory(target: Target, factory: Any) -> Any:
         raise target.error(
             f"{target.text} raised",
             "it is called without arguments; --debug shows the traceback",
-            found=error_line(error),
+            found=f"{type(error).__name__}: {error}",
         ) from error
 
 

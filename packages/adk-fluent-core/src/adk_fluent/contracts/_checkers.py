@@ -64,7 +64,7 @@ class Registered:
         except Exception as error:
             whose = "" if self.layer == USER else f" of layer {self.layer!r}"
             raise CheckerError(
-                f"checker {self.name!r}{whose} failed: {error_line(error)}",
+                f"checker {self.name!r}{whose} failed: {error_line(error, None)}",
                 checker=self.name,
                 layer=self.layer,
             ) from error

@@ -296,6 +296,8 @@ HOOKS: Final[tuple[str, ...]] = tuple(_TAKES)
 
 _INHERITED: Final = tuple((name, getattr(Middleware, name)) for name in HOOKS)
 _ASKED: Final = frozenset({*HOOKS, "new"})
+#: Methods that are no hooks: nobody awaits them.
+_NOT_AWAITED: Final = ("begin_run", "end_run", "begin_part", "note_answer", "see_event")
 #: How the names of hooks begin; the others are plain words.
 _PREFIXES: Final = ("before_", "after_", "on_", "wrap_")
 #: How like a hook's name another one is that was meant to be it; from 0 to 1.
@@ -422,6 +424,12 @@ def _check_hooks(middleware: object) -> None:
             found=repr(added),
             help=f"adds_tools = ({added!r},)",
         )
+    for name in _NOT_AWAITED:
+        if iscoroutinefunction(getattr(middleware, name, None)):
+            raise UsageError(
+                f"{name} of {type(middleware).__qualname__} is an async function",
+                help=f"def {name}(...), for nobody awaits it",
+            )
     for name in _methods_of(middleware):
         meant = _meant(name)
         if meant is not None:

@@ -284,7 +284,8 @@ def keep_event(event: Event) -> KeptEvent | Data | None:
         What `kept_event` takes, or None for one that says nothing but where a run stands.
     """
     metadata, wrote = event.custom_metadata or {}, event.actions.state_delta
-    place: Data = metadata.get(METADATA_KEY) or {}
+    stamp = metadata.get(METADATA_KEY)
+    place: Data = cast("Data", stamp) if isinstance(stamp, dict) else {}
     if event.content is None and place.get("why") in _BOOKKEEPING:
         return None
     if (
