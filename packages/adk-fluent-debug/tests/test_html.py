@@ -16,7 +16,6 @@ import pytest
 
 from adk_fluent.cli import OK, USAGE, main
 from adk_fluent.debug import Recording, RecordingFileError
-from adk_fluent.debug import _html as costs
 from adk_fluent.debug._html import html_page
 from adk_fluent.debug._recorded_run import RecordedRun
 from adk_fluent.errors import UsageError
@@ -53,7 +52,7 @@ def provide(monkeypatch: pytest.MonkeyPatch, *books: Any) -> None:
     def provided(slot: str) -> list[Any]:
         return [SimpleNamespace(object=each) for each in books if slot == "price_books"]
 
-    monkeypatch.setattr(costs, "provided", provided)
+    monkeypatch.setattr("adk_fluent._prices.provided", provided)
 
 
 def message(text: str, role: str = "user") -> Data:

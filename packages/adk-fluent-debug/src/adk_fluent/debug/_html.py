@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 from collections import defaultdict
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from adk_fluent.debug import _show
 from adk_fluent.debug._diff import COST, diff_events, first_difference
 from adk_fluent.debug._recorded_run import Data, LLMInteraction, RemoteInteraction, ToolInteraction
-from adk_fluent.extend import provided
+from adk_fluent.extend import price_book, price_of, script_source
 from adk_fluent.protocol import AgentEvent, Money, Unknown
 
 if TYPE_CHECKING:
@@ -38,8 +37,7 @@ class Costs:
         with suppress(ValueError):
             self._at = datetime.fromisoformat(recorded_at)
             self._at = self._at.replace(tzinfo=self._at.tzinfo or UTC)
-        book: Any = next((each.object for each in provided("price_books")), None)
-        self._book: Any = book if book is None or hasattr(book, "price") else book()
+        self._book = price_book()
 
     def of_event(self, event: AgentEvent) -> list[Money | Unknown]:
         """What was noted on an event."""
@@ -53,10 +51,7 @@ class Costs:
         """What a price book says of a call; nothing if there is none, or no tokens."""
         if self._book is None or call.usage is None:
             return []
-        try:
-            return [self._book.price(call.model, call.usage, self._at)]
-        except Exception as error:  # noqa: BLE001  # somebody else's
-            return [Unknown(f"the price book raised {type(error).__name__}: {error}")]
+        return [price_of(self._book, call.model, call.usage, self._at)]
 
 
 def _of_record(record: Data) -> Money | Unknown:
@@ -268,7 +263,7 @@ def html_page(recording: Recorded, against: Recorded | None = None) -> str:
     style, script = _read("viewer.css"), _read("viewer.js")
     name = _show.head_of(recording)["name"]
     title = html.escape(name if name.isprintable() else repr(name))
-    hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
+    hashes = {"style_source": script_source(style), "script_source": script_source(script)}
     page = Template(_read("viewer.html"))
     return page.substitute(hashes, title=title, style=style, script=script, data=data)
 
@@ -309,9 +304,3 @@ def _requests(page: Side, other: Side) -> Iterator[Data]:
 
 def _read(name: str) -> str:
     return files("adk_fluent.debug").joinpath(name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    from hashlib import sha256  # noqa: PLC0415  # OpenSSL, which is slow to import
-
-    return base64.b64encode(sha256(text.encode()).digest()).decode()
