@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 ADK = {
     *("ask_remote", "is_journal_key", "kept_state", "merges_dicts", "to_agent_event"),
     *("AnswerInPlace", "answers_in_place", "ask_in_place", "ask_in_place_again"),
-    *("fail_in_place", "refuse_in_place"),
+    *("fail_in_place", "refuse_in_place", "report_refusal"),
 }
 
 
@@ -168,6 +169,31 @@ def test_one_at_a_time_holds_a_file(tmp_path: Path) -> None:
     with extend.held_file(tmp_path) as folder, extend.held_file(tmp_path) as twice:
         assert folder
         assert twice
+
+
+#: Is killed while it holds a file, and leaves a child that was forked, which waits for its input.
+_KILLED = """
+import os, sys
+from adk_fluent.extend import held_file
+with held_file(sys.argv[1]) as held:
+    assert held
+    there, child = os.pipe()
+    if os.fork() == 0:
+        os.write(child, b".")
+        sys.stdin.read()
+        os._exit(0)
+    os.read(there, 1)
+    os._exit(7)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+def test_a_forked_child_does_not_hold_on_to_a_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "runs.jsonl")
+    with subprocess.Popen([sys.executable, "-c", _KILLED, path], stdin=subprocess.PIPE) as process:
+        assert process.wait(60) == 7
+        with extend.held_file(path) as held:  # while the child is alive
+            assert held
 
 
 class Book:

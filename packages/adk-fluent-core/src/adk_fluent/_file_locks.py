@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _LOCKED: Final = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}  # the last two on Windows
 _BEYOND: Final = 1 << 30  # a byte that no file has: Windows lets nobody read what is locked
+_HELD: Final = set[int]()  # descriptors of this process
 
 
 @contextmanager
@@ -36,9 +37,11 @@ def held_file(path: str | os.PathLike[str]) -> Generator[bool]:
             with suppress(OSError):  # whoever writes to it says why it cannot be opened
                 file.parent.mkdir(parents=True, exist_ok=True)
                 lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+                _HELD.add(lock)
         yield lock is None or _take(lock)
     finally:
-        if lock is not None:
+        if lock in _HELD:  # not in a process that was forked
+            _HELD.remove(lock)
             _give_back(lock)
 
 
@@ -60,10 +63,20 @@ def _take(file: int) -> bool:
 
 
 def _give_back(file: int) -> None:
-    """Unlock a file and close it; closing alone would leave it to processes that were forked."""
+    """Unlock a file and close it: one that was forked may not have come to close it yet."""
     if sys.platform != "win32":
         import fcntl  # noqa: PLC0415  # Windows does not have it
 
         with suppress(OSError):  # where the file system has no locks
             fcntl.flock(file, fcntl.LOCK_UN)
     os.close(file)
+
+
+def _leave_to_parent() -> None:
+    """Close what was inherited, or a lock would outlive the process that has it."""
+    while _HELD:
+        os.close(_HELD.pop())
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_leave_to_parent)
