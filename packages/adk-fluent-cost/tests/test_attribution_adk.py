@@ -767,13 +767,13 @@ def spans() -> Iterator[InMemorySpanExporter]:
 async def test_the_cost_stands_on_adks_own_span(
     config: ExecutionConfig, spans: InMemorySpanExporter
 ) -> None:
-    model = small(said(), said(None, chunks=["a", "b"], output=200))
+    model = small(said(prompt=0, output=10_000), said(None, chunks=["a"], prompt=0, output=20_000))
     agent = Agent("clerk", model).middleware(priced()).middleware(Twice())
     await agent.run("hi", config=config)
     names = ("generate_content", "call_llm")
     ended = [each for each in spans.get_finished_spans() if each.name.startswith(names)]
     found = [(each.attributes or {}).get("adk_fluent.cost_usd") for each in ended]
-    assert [each for each in found if each is not None] == [pytest.approx(0.005)]
+    assert [each for each in found if each is not None] == [0.3]  # 0.1 and 0.2, to the cent
 
 
 async def test_a_live_run_is_refused() -> None:

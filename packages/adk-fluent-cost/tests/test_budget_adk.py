@@ -12,12 +12,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.sequential_agent import SequentialAgent  # pyright: ignore[reportDeprecated]
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
-from adk_fluent import Agent, FanOut, gate
+from adk_fluent import Agent, FanOut, Pipeline, gate
 from adk_fluent.config import ExecutionConfig
 from adk_fluent.cost import (
     Balance,
@@ -502,6 +504,19 @@ async def test_a_live_run_is_refused() -> None:
 def test_what_is_no_budget_is_refused(limit: Any, options: dict[str, Any]) -> None:
     with pytest.raises((UsageError, PriceError, LookupError)):
         Budget(limit, **options)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+async def test_what_fails_in_a_tree_of_adks_because_a_budget_has_stopped_an_agent_says_so() -> None:
+    kids = [
+        LlmAgent(name="one", model=dear(), output_key="topic"),
+        LlmAgent(name="two", model=dear(), instruction="About {topic}."),
+    ]
+    tree = SequentialAgent(name="tree", sub_agents=[*kids])  # pyright: ignore[reportDeprecated]
+    with pytest.raises(KeyError, match="Context variable not found") as caught:
+        await Pipeline("p", tree).middleware(budget("0.5")).run("hi")
+    first, *_ = caught.value.__notes__
+    assert first.startswith("agent 'one' had failed before: BUDGET_EXHAUSTED: budget of $0.50")
 
 
 # --- random schedules ----------------------------------------------------------------------------

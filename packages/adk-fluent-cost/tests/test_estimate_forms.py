@@ -117,6 +117,16 @@ def desk() -> Any:
     return agent("a") >> agent("b", "house-9") >> agent("c").mock("free")
 
 
+def test_amounts_in_json_are_without_what_binary_fractions_leave() -> None:
+    made = estimate_cost(
+        Agent("a", "m") >> Agent("b", "m") >> Agent("c", "m"),
+        prices={"m": {"input": 1, "output": 0.3}},
+    )
+    amounts = made.to_dict()["per_agent"]
+    assert amounts == pytest.approx(made.per_agent)
+    assert max(len(str(each)) for each in amounts.values()) <= len("0.00012345")
+
+
 RUNS = (report(("a", "0.002"), ("b", None), ("x|y", "0.5")), report(("a", "0.004"), ("a", None)))
 
 

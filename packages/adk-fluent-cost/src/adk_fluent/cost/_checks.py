@@ -195,22 +195,20 @@ def _unknown(
     graph: Graph, money: Counted, agent: ir.AgentNode, names: list[str], table: PriceTable | None
 ) -> Iterator[Diagnostic]:
     call, now = Usage(prompt=_PROMPT, output=_PROMPT), datetime.now(UTC)
-    spent = Spent(call)
     strict = [each for each in money.around(agent, Budget) if not each.allows_unknown]
     counting = money.around(agent, CostAttributionMiddleware)
     for name in names:
         prices = f'prices={{"{name}": {{"input": ..., "output": ...}}}}), USD per million tokens'
         refusing = [each for each in strict if isinstance(each.price(name, call, table), Unknown)]
-        told = [quoted(each.prices, name, spent, now, table).money for each in counting]
+        told = [quoted(each.prices, name, Spent(call), now, table).money for each in counting]
         if refusing:
-            # a candidate may never be chosen
-            sure = agent.selector is None
             yield UnknownPrice.at(
                 graph,
                 agent,
                 f"`{agent.name}` is held to {refusing[0].name} of {refusing[0].limit}, and nobody "
                 f"knows the price of '{name}': its calls fail",
-                severity=Severity.ERROR if sure else Severity.WARNING,
+                # a candidate may never be chosen
+                severity=_ERROR if agent.selector is None else _WARNING,
                 help=f'Budget({prices}; or on_unknown="allow"',
             )
         elif told and all(isinstance(each, Unknown) for each in told):
@@ -252,9 +250,7 @@ def _fit(
         what = f"for {output} answer tokens of that, {shown(own)} is reserved"
     else:
         instead, costs = least(fallback, _PROMPT), [least(name, _PROMPT) for name in names]
-        if not names or instead is None:
-            return
-        if any(each is None or instead < each for each in costs):
+        if not names or instead is None or any(e is None or instead < e for e in costs):
             return
         what = f"it is no cheaper than '{names[0]}', which it stands in for"
     yield DearFallback.at(
@@ -286,11 +282,8 @@ def _undeclared(graph: Graph, money: Counted, agent: ir.AgentNode) -> Iterator[D
 
 def _unbounded(graph: Graph, money: Counted) -> Iterator[Diagnostic]:
     """Look for loops and maps of any length, where money is concerned and no budget ends it."""
-    repeating = [
-        each
-        for each in (*graph.of(ir.LoopNode), *graph.of(ir.MapOverNode))
-        if isinstance(each, ir.MapOverNode) or each.max_iterations <= 0
-    ]
+    endless = [each for each in graph.of(ir.LoopNode) if each.max_iterations <= 0]
+    repeating = [*endless, *graph.of(ir.MapOverNode)]
     if not repeating:
         return
     costly = [

@@ -156,8 +156,7 @@ class MemoryLedger:
         found = self._runs.setdefault(name, _Account())
         self._runs.move_to_end(name)
         if len(self._runs) > _RUNS:
-            idle = (key for key, each in self._runs.items() if not each.held)
-            oldest = next(idle, name)
+            oldest = next((key for key, each in self._runs.items() if not each.held), name)
             if oldest != name:  # as when all others are under way
                 del self._runs[oldest]
         return found

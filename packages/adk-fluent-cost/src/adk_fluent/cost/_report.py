@@ -329,13 +329,12 @@ def _table(title: str, lines: list[CostLine]) -> Iterator[str]:
     yield f"| {title} | cost | calls | input tokens | output tokens |"
     yield "|---|---:|---:|---:|---:|"
     for each in lines:
-        name = in_table(each.name)
         cost = shown(each.cost)
         if each.unpriced:
             cost = f"{cost} + {each.unpriced} unpriced" if each.unpriced < each.calls else "unknown"
         took = f"{each.usage.prompt + each.usage.tool:,}"
         gave = f"{each.usage.output + each.usage.thoughts:,}"
-        yield f"| {name} | {cost} | {each.calls} | {took} | {gave} |"
+        yield f"| {in_table(each.name)} | {cost} | {each.calls} | {took} | {gave} |"
 
 
 def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> CostReport:

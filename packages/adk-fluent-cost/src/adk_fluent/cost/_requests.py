@@ -128,13 +128,11 @@ class Watched:
             self._cut = not isinstance(error, Exception)  # cancelled: it was sent all the same
             raise
         finally:
-            try:
-                over(self)
-            finally:
-                try:  # noqa: SIM105  # suppress takes longer, and this is done for each request
-                    AROUND.reset(token)
-                except ValueError:  # it is collected in another context
-                    pass
+            try:  # noqa: SIM105  # suppress takes longer, and this is done for each request
+                AROUND.reset(token)
+            except ValueError:  # it is collected in another context
+                pass
+            over(self)
         return reply
 
     async def _forward(self, fragment: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent.protocol import Money
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -60,9 +62,8 @@ def _span() -> Any:
     if not span.is_recording():
         return None
     scope = getattr(span, "instrumentation_scope", None)
-    if scope is None or scope.name != _SCOPE or not span.name.startswith(_SPANS):
-        return None
-    return span
+    is_adks = scope is not None and scope.name == _SCOPE and span.name.startswith(_SPANS)
+    return span if is_adks else None
 
 
 @cache
@@ -77,5 +78,5 @@ def charge(usd: float, attributes: Mapping[str, str]) -> None:
     _instrument("adk_fluent.llm.cost")(usd, attributes)
     if _current_span()().is_recording() and (span := _span()) is not None:
         before: Mapping[str, Any] = span.attributes or {}
-        usd += before.get("adk_fluent.cost_usd", 0.0)
-        span.set_attribute("adk_fluent.cost_usd", usd)
+        total = Money.of(before.get("adk_fluent.cost_usd", 0.0)) + Money.of(usd)
+        span.set_attribute("adk_fluent.cost_usd", float(total.usd))

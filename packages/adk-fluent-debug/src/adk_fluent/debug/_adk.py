@@ -186,10 +186,9 @@ def _data_of(asked: Asked) -> Data:
 def keep_response(response: LlmResponse) -> KeptResponse | str:
     """An answer of a model as it is now."""
     try:
-        kept = _keep_texts(response, {})
+        return _keep_texts(response, {}) or _json_of(response)
     except Exception:  # noqa: BLE001  # a model of the user's may answer with another type
-        kept = None
-    return kept or _json_of(response)
+        return _json_of(response)
 
 
 def kept_response(kept: KeptResponse | str | Data) -> Data:

@@ -70,7 +70,7 @@ class RunRecorder(RunNotes, p.Middleware):
         if kept is not None:
             if not self.head:
                 self._begin(ctx)
-            self.add(_event, kept)
+            self.add(_with, {}, "event", _adk.kept_event, kept)
 
     async def turn(self, node: str, path: str, *, partial: bool, made: bool) -> None:
         """Note in which order branches that run at the same time hand in events."""
@@ -128,7 +128,7 @@ class RunRecorder(RunNotes, p.Middleware):
         model = request.model or getattr(call.model, "model", "")
         asked = {"model_call": number, **_place(call), "model": model, "stream": call.stream}
         kept = _adk.keep_request(request, self._known) if self._captures else {}
-        self.add(_asked, asked, kept)
+        self.add(_with, asked, "request", _adk.kept_request, kept)
         forward = self._forward(number, call, _adk.keep_response) if call.stream else None
         heard = call if forward is None else call.heard_by(forward)
         before = _adk.state_written(call.ctx)
@@ -146,10 +146,10 @@ class RunRecorder(RunNotes, p.Middleware):
         """Keep what an agent elsewhere is asked, and the events that come of it."""
         number = self._number()
         self.add(as_it_is, {"remote_call": number, **_place(call), "args": json_safe(call.asked)})
-        forward = self._forward(number, call, _adk.dump_event)
+        sink = p.Sink(self._forward(number, call, _adk.dump_event))
         with _Ending(self, {"reply_of": number}) as end:
-            reply = await next(replace(call, sink=p.Sink(forward)))
-            end["responses"] = [_adk.dump_event(each) for each in reply.events]
+            reply = await next(replace(call, sink=sink))
+            end["responses"] = [*map(_adk.dump_event, reply.events)]
             return reply
 
     def _forward(
@@ -158,7 +158,8 @@ class RunRecorder(RunNotes, p.Middleware):
         """Keep fragments of an answer, and send them on."""
 
         async def forward(said: Any) -> None:
-            self.add(_said, {"chunk_of": number, **_lateness()}, keep(said))
+            part: Data = {"chunk_of": number, **_lateness()}
+            self.add(_with, part, "response", _adk.kept_response, keep(said))
             await call.emit(said)
 
         return forward
@@ -207,16 +208,9 @@ def run_recorder(notes: Notes) -> p.Middleware:
     return SpanRecorder(notes) if notes.spans else RunRecorder(notes)
 
 
-def _event(kept: _adk.KeptEvent | Data) -> Data:
-    return {"event": _adk.kept_event(kept)}
-
-
-def _asked(call: Data, kept: _adk.Asked | Data) -> Data:
-    return {**call, "request": _adk.kept_request(kept)}
-
-
-def _said(part: Data, kept: _adk.KeptResponse | str | Data) -> Data:
-    return {**part, "response": _adk.kept_response(kept)}
+def _with(known: Data, name: str, make: Callable[[Any], Data], kept: Any) -> Data:
+    """What is known of something, and what was kept of it as data."""
+    return {**known, name: make(kept)}
 
 
 def _ended(call: Data, end: Data) -> Data:

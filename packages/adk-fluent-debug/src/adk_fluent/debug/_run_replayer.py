@@ -265,9 +265,7 @@ class RunReplayer(p.Middleware):
 
     def _taken(self) -> Tape:
         if self._tape is None:  # a run whose beginning another middleware has answered
-            tape: Tape
-            _, tape = self._backend.take(self._message, resumed=False)
-            self._tape = tape
+            _, self._tape = self._backend.take(self._message, resumed=False)
         return self._tape
 
     def _heed(self, error: ReplayMismatchError) -> str:

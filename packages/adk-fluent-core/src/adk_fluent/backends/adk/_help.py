@@ -23,6 +23,7 @@ from adk_fluent.protocol._classify import status_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from google.adk.agents.invocation_context import InvocationContext
     from google.adk.models.llm_request import LlmRequest
 
     from adk_fluent.ir import AgentNode, ExecutionConfig
@@ -38,7 +39,12 @@ _PLACEHOLDER: Final = (
 _CLIENT: Final = "google.genai._api_client"
 
 
-def explain(error: Exception, nodes: Mapping[str, AgentNode], config: ExecutionConfig) -> None:
+def explain(
+    error: Exception,
+    nodes: Mapping[str, AgentNode],
+    config: ExecutionConfig,
+    invocation: InvocationContext,
+) -> None:
     """Note on an error what it is about and what to do.
 
     These are errors that a model's client raised, and that of an instruction whose placeholder is
@@ -48,10 +54,16 @@ def explain(error: Exception, nodes: Mapping[str, AgentNode], config: ExecutionC
         error: What was raised.
         nodes: The nodes of the agents that were built here, by name.
         config: How the pipeline runs.
+        invocation: Where it was raised.
     """
     if isinstance(error, AdkFluentError):
         return
     if isinstance(error, KeyError) and (absent := _ABSENT.search(str(error))):
+        for event in reversed(invocation.session.events):  # an agent of a tree goes on after one
+            if event.invocation_id == invocation.invocation_id and event.error_code:
+                failed = f"{event.error_code}: {event.error_message}"
+                _note(error, f"agent {event.author!r} had failed before: {failed}")
+                return
         _note(error, _PLACEHOLDER.format(key=absent[1]))
         return
     call = _Call.behind(error)

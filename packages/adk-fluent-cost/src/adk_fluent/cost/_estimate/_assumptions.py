@@ -157,8 +157,7 @@ class TrafficAssumptions:
         what = "TrafficAssumptions.from_results takes results of runs"
         help = "TrafficAssumptions.from_results([await pipeline.run(...)])"
         must_be(Iterable, results, what, help)
-        calls = Counter[str]()
-        prompts, answers = Counter[str](), Counter[str]()
+        calls, prompts, answers = (Counter[str]() for _ in range(3))
         told: dict[object, dict[object, AgentEvent]] = {}
         records: list[CostRecord] = []
         for result in results:  # of a run that waited, each part has one; that of an engine has all

@@ -250,17 +250,17 @@ class CostModel:
         """
         beside = {} if measured is None else {"measured": Measured.of(measured).to_dict()}
         return {
-            "mean_usd": self.mean,
-            "lo_usd": self.lo,
-            "hi_usd": None if self.hi == inf else self.hi,
-            "daily_usd": self.daily,
-            "per_agent": self.per_agent,
-            "per_model": self.per_model,
+            "mean_usd": _usd(self.mean),
+            "lo_usd": _usd(self.lo),
+            "hi_usd": None if self.hi == inf else _usd(self.hi),
+            "daily_usd": _usd(self.daily),
+            "per_agent": {name: _usd(each) for name, each in self.per_agent.items()},
+            "per_model": {name: _usd(each) for name, each in self.per_model.items()},
             "calls": self.calls,
             "unpriced_models": self.unpriced,
             "opaque": list(self.opaque),
             "unbounded": list(self.unbounded),
-            "percentiles": {f"p{each:g}": usd for each, usd in self.percentiles.items()},
+            "percentiles": {f"p{each:g}": _usd(usd) for each, usd in self.percentiles.items()},
             **beside,
         }
 
@@ -301,8 +301,7 @@ class CostModel:
             table[1] += "---:|---:|"
             for row, name in enumerate(names, 2):
                 table[row] += f" {seen.calls(name):.2f} | {seen.said(name)} |"
-        text = self._text(seen)
-        return text + ("\n\n" + "\n".join(table) if names else "")
+        return self._text(seen) + ("\n\n" + "\n".join(table) if names else "")
 
     def to_html(self, measured: Iterable[CostReport] | None = None) -> str:
         """Return a page with the picture of the pipeline, and the money in the box of each step.
@@ -397,6 +396,10 @@ def estimate_cost(
         percentiles=percentiles_of(walk.positions, percentiles),
         _positions=walk.positions,
     )
+
+
+def _usd(amount: float) -> float:
+    return round(amount, 12)  # a millionth of a millionth: without what is left of binary fractions
 
 
 def _dearest(costs: dict[str, float]) -> dict[str, float]:

@@ -200,14 +200,10 @@ class Walk:
 
     def _check_names(self) -> None:
         nodes = [each.node for each in self.positions]
-        branches: list[str] = []
-        for each in nodes:
-            if isinstance(each, ir.RouteNode):
-                branches += [one.name for one in each.children]
-            elif isinstance(each, ir.AgentNode):
-                branches += [one.name for one in each.delegates]
+        routes = [each.children for each in nodes if isinstance(each, ir.RouteNode)]
+        agents = [each.delegates for each in nodes if isinstance(each, ir.AgentNode)]
         kinds = {
-            "branch_probabilities": branches,
+            "branch_probabilities": [one.name for row in (*routes, *agents) for one in row],
             "loop_iterations": [each.name for each in nodes if isinstance(each, ir.LoopNode)],
             "map_items": [each.name for each in nodes if isinstance(each, ir.MapOverNode)],
         }
@@ -358,15 +354,12 @@ class Walk:
 
     def _calls(self, node: ir.AgentNode, here: Position) -> Range:
         """The model calls of an agent, each time it runs."""
-        rounds = 0.0
-        if node.tools or node.agent_tools:
-            rounds = self._traffic.of("tool_rounds", node.name)
+        has_tools = node.tools or node.agent_tools
+        rounds = self._traffic.of("tool_rounds", node.name) if has_tools else 0.0
         never = self._traffic.all_measured and here.runs.lo == 0  # as in a branch nobody took
         measured = self._traffic.measured_calls.get(node.name, 0.0 if never else None)
         if measured is None:
-            if not rounds:
-                return ONCE
-            return Range(1 + rounds, 1.0, 1 + rounds)
+            return Range(1 + rounds, 1.0, 1 + rounds) if rounds else ONCE
         runs = self._measured.get(node.name)
         mean = measured / runs if runs else 0.0
         return Range(mean, min(1.0, mean), max(1 + rounds, mean))

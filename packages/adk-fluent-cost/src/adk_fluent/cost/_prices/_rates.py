@@ -127,11 +127,7 @@ class Price:
 
 def at_day(prices: tuple[Price, ...], day: date) -> Price | None:
     """Return the price that holds on a day; rows are sorted by their first day."""
-    found: Price | None = None
-    for each in prices:
-        if each.since is None or each.since <= day:
-            found = each
-    return found
+    return next((e for e in reversed(prices) if e.since is None or e.since <= day), None)
 
 
 # --- what people write ---------------------------------------------------------------------------

@@ -218,10 +218,9 @@ class _Selecting:
         known = [each for each in costs if isinstance(each, Money)]
         if len(known) < len(costs) or not isinstance(else_, Money):
             return
-        total = sum(known, Money())
         LOG.info(
             "agent %s: %s answered for %s in all; %s at once would have cost %s",
-            *(self._call.agent, self._choice.names[self.asked], total),
+            *(self._call.agent, self._choice.names[self.asked], sum(known, Money())),
             *(self._choice.names[best], else_),
         )
         note_model(counterfactual=float(else_.usd))

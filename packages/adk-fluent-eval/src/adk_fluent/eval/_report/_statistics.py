@@ -12,7 +12,7 @@ from adk_fluent.eval._arguments import is_number, require
 from adk_fluent.eval._outcome import CaseOutcome, MetricScore, MetricStatus, Status
 from adk_fluent.eval._report._documents import document, escaped
 from adk_fluent.eval._text import encodable
-from adk_fluent.protocol import Usage
+from adk_fluent.protocol import Money, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -161,8 +161,8 @@ class RunFigures:
     @property
     def cost_usd(self) -> float | None:
         """US dollars of the runs of known cost; None if none is known."""
-        known = [each.cost_usd for each in self.outcomes if each.cost_usd is not None]
-        return fsum(known) if known else None
+        known = [Money.of(e.cost_usd) for e in self.outcomes if e.cost_usd is not None]
+        return float(sum(known, Money()).usd) if known else None
 
 
 @dataclass

@@ -26,7 +26,7 @@ from adk_fluent.eval._outcome import Step, ToolUse, TurnOutcome
 from adk_fluent.eval._running._mocks import answers_of
 from adk_fluent.eval._text import plain
 from adk_fluent.extend import error_line, kept_state, plural, price_of, report_end, to_agent_event
-from adk_fluent.protocol import AgentEvent, Pending, PriceBook, RunResult, Unknown, Usage
+from adk_fluent.protocol import AgentEvent, Money, Pending, PriceBook, RunResult, Unknown, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -314,7 +314,7 @@ class Recorder(BasePlugin):
             why = f"{price.reason}; give prices= to the run or a middleware"
             seen.cost_unknown, seen.cost_usd = seen.cost_unknown or why, None
         elif seen.cost_usd is not None:
-            seen.cost_usd += float(price.usd)
+            seen.cost_usd = float((Money.of(seen.cost_usd) + price).usd)
 
     # --- callbacks of ADK ----------------------------------------------------------------------
 

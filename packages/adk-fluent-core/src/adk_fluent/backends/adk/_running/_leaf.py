@@ -214,7 +214,7 @@ class AdkLeaf:
                         drop_committed(drafts, wrote)
                         self._committed(event, before, branch, seen)
         except Exception as error:
-            explain(error, self._nodes, self._config)
+            explain(error, self._nodes, self._config, self._ctx)
             await end_calls(set() if step is None else step.calls)
             for event in self._late(node, strand, step):
                 yield event
