@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from adk_middlewares import made_of
 from adk_programs import agent, fn, seq
+from google.adk.sessions import Session
+from pydantic import ConfigDict
 
 from adk_fluent import Agent
 from adk_fluent.backends.adk import ADKBackend
@@ -17,7 +19,6 @@ from adk_fluent.extend import METADATA_KEY, copy_events, initial_state, is_journ
 if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.sessions.base_session_service import BaseSessionService
-    from google.adk.sessions.session import Session
 
 pytestmark = [
     pytest.mark.adk,
@@ -101,3 +102,14 @@ async def test_a_changed_copy_is_the_one_that_pydantic_makes() -> None:
 
     await Agent("a").mock("A").middleware(made_of(before_run=before_run)).run("hi")
     assert copies == 2
+
+
+def test_a_copy_of_a_session_of_somebody_s_own_keeps_what_is_added_to_it() -> None:
+    class Owned(Session):
+        model_config = ConfigDict(extra="allow")
+
+    session = Owned.model_validate({"id": "s", "app_name": "a", "user_id": "u", "tenant": "t"})
+    made = copied(session, {"events": []})
+    assert made == session.model_copy(update={"events": []})
+    assert made.model_extra == {"tenant": "t"}
+    assert made.model_extra is not session.model_extra
