@@ -260,7 +260,7 @@ class TestUnwrap:
 
 def test_what_an_error_quotes_cannot_move_a_cursor() -> None:
     error = UsageError(
-        "bad \x1b[31mname\r\n\ttwo", node="clerk", found="é\u202e\x9b", help="\ud800"
+        "bad \x1b[31mname\r\n\ttwo", node="clerk", found="é\u202e\u200e\x9b", help="\ud800"
     )
-    told = "bad \\x1b[31mname\\r\n\ttwo\n  where: node 'clerk'\n  found: é\\u202e\\x9b"
+    told = "bad \\x1b[31mname\\r\n\ttwo\n  where: node 'clerk'\n  found: é\\u202e\\u200e\\x9b"
     assert str(error) == f"{told}\n  help: \\ud800"
