@@ -355,7 +355,7 @@ WRONG: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
     "a function that needs something": (
         {"desk.py": "def make(model): ..."},
         "desk.py:make",
-        ("desk.py:make cannot be called", "argument: 'model'", "pipeline = make(...)"),
+        ("desk.py:make cannot be called", "argument: 'model'", "made = make(...)"),
     ),
     "a function that raises": (
         {"desk.py": "def make():\n    raise OSError('no key' + ' x' * 200 + ' end')"},

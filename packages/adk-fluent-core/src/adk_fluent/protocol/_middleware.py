@@ -425,7 +425,7 @@ def _check_hooks(middleware: object) -> None:
             help=f"adds_tools = ({added!r},)",
         )
     for name in _NOT_AWAITED:
-        if iscoroutinefunction(getattr(middleware, name, None)):
+        if iscoroutinefunction(getattr(type(middleware), name, None)):
             raise UsageError(
                 f"{name} of {type(middleware).__qualname__} is an async function",
                 help=f"def {name}(...), for nobody awaits it",
