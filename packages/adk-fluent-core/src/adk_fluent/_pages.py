@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def script_source(script: str) -> str:
-    """Return how a Content-Security-Policy names an inline script that may run.
+    """Return how a Content-Security-Policy names an inline script that may run, or a style.
 
     Args:
-        script: All between ``<script>`` and ``</script>``.
+        script: All between ``<script>`` and ``</script>``, or the tags of a style.
 
     Returns:
         Its digest, such as ``sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=``.
