@@ -56,7 +56,6 @@ def to_eval_case(
 _PART: Final = Part(text="")
 _CONTENT: Final = Content(role="", parts=[])
 _CALL: Final = FunctionCall(name="", args={})
-_TURN: Final = Invocation(invocation_id="", user_content=_CONTENT)
 
 
 def _invocation(turn: Turn, number: int) -> Invocation:
@@ -70,7 +69,7 @@ def _invocation(turn: Turn, number: int) -> Invocation:
         fields["final_response"] = _content("model", reference)
     if turn.rubrics:
         fields["rubrics"] = rubrics_of(turn.rubrics)
-    return _TURN.model_copy(update=fields)
+    return Invocation(**fields)
 
 
 def _content(role: str, text: str) -> Content:
