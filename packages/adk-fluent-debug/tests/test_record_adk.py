@@ -188,7 +188,7 @@ async def test_saving_nothing_is_an_error(tmp_path: Path) -> None:
 
 def test_a_misspelt_argument_comes_with_the_nearest() -> None:
     options: Any = {"strem": "run.jsonl"}
-    with pytest.raises(UnknownNameError, match="(?s)Recorder takes no 'strem'.*'stream'"):
+    with pytest.raises(UnknownNameError, match=r"(?s)Recorder takes no 'strem'.*'stream'"):
         Recorder(**options)
 
 
