@@ -242,7 +242,11 @@ class _Loader:
 
     def function(self, data: dict[str, object], where: str) -> Any:
         """A function that is data. Only its name in files will do: nothing is looked up for it."""
+        import importlib  # noqa: PLC0415  # keeps `import adk_fluent` light
+
         tag = data.get("$")
+        if isinstance(tag, str) and tag not in FUNCTIONS:  # those of S, where the IR alone is used
+            importlib.import_module("adk_fluent.builders")
         if not isinstance(tag, str) or tag not in FUNCTIONS:
             _fail(where, f"there is no function {_short(tag)}", help=_nearest(tag, FUNCTIONS))
         return self.record(FUNCTIONS[tag], data, where)
