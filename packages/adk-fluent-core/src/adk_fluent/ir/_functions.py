@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Final, TypeVar, dataclass_transform
 
 from adk_fluent.ir._kinds import class_of, path_of
@@ -11,6 +12,8 @@ R = TypeVar("R")
 
 #: Every class that `function` made, by its name in files.
 FUNCTIONS: Final[dict[str, type[Any]]] = {}
+#: The module of those of `S`, which the IR alone does not import.
+_OF_S: Final = "adk_fluent.builders._state_functions"
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -33,6 +36,13 @@ def function(cls: type[R]) -> type[R]:
         raise TypeError(f"{path_of(made)}: {path_of(known)} has that name in files; choose another")
     FUNCTIONS[made.__name__] = made  # of a module that is loaded again
     return made
+
+
+def find_function(name: str) -> type[Any] | None:
+    """The class of that name in files; None when there is none."""
+    if name not in FUNCTIONS:
+        import_module(_OF_S)
+    return FUNCTIONS.get(name)
 
 
 def is_function(value: object) -> bool:
