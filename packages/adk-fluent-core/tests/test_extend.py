@@ -45,6 +45,7 @@ def test_what_concerns_adk_is_there(name: str) -> None:
 def test_state_is_kept_without_what_is_not_the_users() -> None:
     held = {"a": 0, "user:b": 1, "temp:c": 2, "_adk_fluent_flow:desk": "{}", "d": None}
     assert extend.kept_state(held) == {"a": 0, "user:b": 1}
+    assert extend.kept_state(held, keep_none=True) == {"a": 0, "user:b": 1, "d": None}
 
 
 def test_the_places_of_names_are_those_of_the_names() -> None:
@@ -64,11 +65,11 @@ def test_an_object_of_a_layer_is_a_layer_object() -> None:
 
 def test_importing_it_imports_nothing_of_what_it_offers() -> None:
     code = (
-        "import sys, adk_fluent._words; before = {*sys.modules}; import adk_fluent.extend; "
+        "import sys, adk_fluent.ir; before = {*sys.modules}; import adk_fluent.extend; "
         "from adk_fluent.extend import describe; print(*sorted({*sys.modules} - before))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "adk_fluent.extend\n"
+    assert done.stdout == "adk_fluent._words adk_fluent.extend\n"
 
 
 def test_every_name_for_commands_is_there() -> None:
