@@ -63,18 +63,20 @@ class Samples:
 
 
 _SOAK = "from bench.side import soak; soak.main({level!r}, {{size}})"
-
-#: What runs in a new process each time; prints CPU seconds and a result.
-COLD: dict[str, str] = {
-    "import": """\
+_IMPORT = """\
 import time
 start = time.process_time()
-from {module}
+{statement}
 seconds = time.process_time() - start
 import json, sys
 found = any(name == "google" or name.startswith("google.") for name in sys.modules)
 print(json.dumps({{"seconds": seconds, "result": "google" if found else "no google"}}))
-""",
+"""
+
+#: What runs in a new process each time; prints CPU seconds and a result.
+COLD: dict[str, str] = {
+    "import": _IMPORT,
+    "import-names": _IMPORT,
     "suite": """\
 import json, os, subprocess, sys
 pytest = [sys.executable, "-m", "pytest", "-q", "-m", "not adk", "-p", "no:cacheprovider"]
@@ -88,14 +90,27 @@ sys.exit(done.returncode)
     "soak-runs": _SOAK.format(level="runs"),
     "streams": "from bench.side import streams; streams.main({size})",
 }
-_MODULES = {
-    "ours": "adk_fluent import Agent",
-    "adk": "google.adk.agents import LlmAgent",
-    "mono": "adk_fluent import Agent",
-    "priced": "adk_fluent.cost import __all__",
-    "recorded": "adk_fluent.debug import Recorder, Recording, ReplayerBackend, diff_events",
-    "served": "adk_fluent.serve import A2AServer",
-    "evaluated": "adk_fluent.eval import FluentCase, FluentEvalReport, FluentEvalSuite",
+_COST = "Budget, CostReport, cost_attribution, estimate_cost"
+_DEBUG = "Recorder, Recording, ReplayerBackend, diff_events"
+_EVAL = "FluentCase, FluentEvalReport, FluentEvalSuite"
+#: What they import: the package alone, or the names that most programs need of it.
+_STATEMENTS: dict[str, dict[str, str]] = {
+    "import": {
+        "ours": "import adk_fluent",
+        "adk": "import google.adk",
+        "mono": "import adk_fluent",
+        "priced": "import adk_fluent.cost",
+        "recorded": "import adk_fluent.debug",
+        "evaluated": "import adk_fluent.eval",
+    },
+    "import-names": {
+        "ours": "from adk_fluent import Agent",
+        "adk": "from google.adk.agents import LlmAgent",
+        "mono": "from adk_fluent import Agent",
+        "priced": f"from adk_fluent.cost import {_COST}",
+        "recorded": f"from adk_fluent.debug import {_DEBUG}",
+        "evaluated": f"from adk_fluent.eval import {_EVAL}",
+    },
 }
 
 
@@ -202,7 +217,8 @@ class Crew:
         )
 
     def _cold(self, case: Case) -> dict[str, Any]:
-        code = COLD[case.task].format(module=_MODULES[case.side], size=case.size)
+        statement = _STATEMENTS.get(case.task, {}).get(case.side)
+        code = COLD[case.task].format(statement=statement, size=case.size)
         done = subprocess.run(
             [self.environments.python(case.side), "-c", code],
             env=self.environments.variables(case.side),

@@ -256,10 +256,16 @@ _STATE = (
 ROWS: tuple[Row, ...] = (
     Row(
         "import",
-        "import, cold process",
+        "import of adk_fluent, cold process",
         "< 30 ms, no google.*",
         cases={side: Case(side, "import") for side in ("ours", "adk", "mono")},
         judge=under(0.030, "mono", unless="google"),
+        rounds=3,
+    ),
+    Row(
+        "import-names",
+        "import of Agent, cold process",
+        cases={side: Case(side, "import-names") for side in ("ours", "adk", "mono")},
         rounds=3,
     ),
     Row(
@@ -502,6 +508,12 @@ ROWS: tuple[Row, ...] = (
         rounds=3,
     ),
     Row(
+        "eval-import-names",
+        "import of the main names of adk_fluent.eval, cold process",
+        cases={"ours": Case("evaluated", "import-names")},
+        rounds=3,
+    ),
+    Row(
         "eval",
         "eval, a case of 3 model calls and 2 of tools, of 100",
         "<= bare runner + 1 ms",
@@ -614,6 +626,12 @@ ROWS: tuple[Row, ...] = (
         rounds=3,
     ),
     Row(
+        "cost-import-names",
+        "import of the main names of adk_fluent.cost, cold process",
+        cases={"ours": Case("priced", "import-names")},
+        rounds=3,
+    ),
+    Row(
         "recording",
         "recording beside none, a run of ten steps",
         "at most 5 % more",
@@ -636,6 +654,12 @@ ROWS: tuple[Row, ...] = (
         "< 60 ms, no google.*",
         cases={"ours": Case("recorded", "import")},
         judge=under(0.060, unless="google"),
+        rounds=3,
+    ),
+    Row(
+        "debug-import-names",
+        "import of the main names of adk_fluent.debug, cold process",
+        cases={"ours": Case("recorded", "import-names")},
         rounds=3,
     ),
 )

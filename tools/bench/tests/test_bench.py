@@ -260,7 +260,10 @@ def test_processes_measure_and_check_what_was_done() -> None:
             },
             "wrong": {"ours": Case("ours", "build", 3, 4)},
             "unknown": {"ours": Case("ours", "no such task", 3, 3)},
-            "cold": {"ours": Case("ours", "import")},
+            "cold": {
+                "ours": Case("ours", "import"),
+                "ours names": Case("priced", "import-names"),
+            },
         },
         rounds=lambda row, generation: int(row != "cold" or generation == 0) * 2,
         processes=2,
@@ -272,7 +275,7 @@ def test_processes_measure_and_check_what_was_done() -> None:
     ]
     assert measured["wrong"].failed == {"ours": "returned 3, not 4"}
     assert measured["unknown"].failed["ours"].startswith("KeyError")
-    assert measured["cold"].results == {"ours": "no google"}
+    assert measured["cold"].results == {"ours": "no google", "ours names": "no google"}
     assert len(measured["cold"].seconds["ours"]) == 1
     assert versions["ours"]["python"] == sys.version.split()[0]
     assert len(done) == 7

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adk_fluent._words import describe
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
 
 
 def must_be(
@@ -54,3 +59,24 @@ def must_be_number(
     must_be(kind, value, what, help)
     if not 0 <= value <= most or value == inf or (above_0 and not value):
         raise UsageError(what, found=describe(value), help=help)
+
+
+def one_of(value: T, known: Sequence[T], role: str) -> T:
+    """Return a value that is one of a few.
+
+    Args:
+        value: The value.
+        known: The values that are allowed.
+        role: What it is for, as the start of the error: the name of an argument.
+
+    Raises:
+        UnknownNameError: It is none of them.
+    """
+    if value in known:
+        return value
+    raise UnknownNameError(
+        f"{role} is one of {', '.join(map(repr, known))}",
+        unknown=str(value),
+        known=map(str, known),
+        found=repr(value) if isinstance(value, str) else describe(value),
+    )

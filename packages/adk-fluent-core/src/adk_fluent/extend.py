@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from adk_fluent._arguments import must_be, must_be_number
+    from adk_fluent._arguments import must_be, must_be_number, one_of
     from adk_fluent._caller import caller
     from adk_fluent._data_files import At, DataFile
     from adk_fluent._experiments import chosen_experiment
@@ -61,7 +61,6 @@ if TYPE_CHECKING:
         report_refusal,
     )
     from adk_fluent.builders._execution import run_sync
-    from adk_fluent.builders._operands import one_of
     from adk_fluent.flow._current import (
         DURABLE_RUN,
         CurrentStep,
@@ -76,7 +75,7 @@ else:  # a type checker must see a misspelt name, not Any
     _PLACES: Final = {
         name: module
         for module, names in {
-            "_arguments": "must_be must_be_number",
+            "_arguments": "must_be must_be_number one_of",
             "_caller": "caller",
             "_data_files": "At DataFile",
             "_experiments": "chosen_experiment",
@@ -106,7 +105,6 @@ else:  # a type checker must see a misspelt name, not Any
             "backends.adk._waiting._in_place": "AnswerInPlace answers_in_place ask_in_place"
             " ask_in_place_again fail_in_place refuse_in_place report_refusal",
             "builders._execution": "run_sync",
-            "builders._operands": "one_of",
             "flow._current": "CurrentStep DURABLE_RUN DurableRun current_step effect_key",
             "flow._gates": "answer_fault",
             "protocol._json": "json_safe",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast, overload
 
+from adk_fluent._arguments import one_of
 from adk_fluent._template import placeholders
 from adk_fluent._words import describe
 from adk_fluent.builders._adk_setters import CHECKS, AdkSetters
@@ -14,7 +15,7 @@ from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._keys import as_keys, merged
 from adk_fluent.builders._models import as_model
 from adk_fluent.builders._names import checked_name
-from adk_fluent.builders._operands import as_agent, one_of, passengers, some
+from adk_fluent.builders._operands import as_agent, passengers, some
 from adk_fluent.builders._settings import (
     as_callbacks,
     as_instruction,

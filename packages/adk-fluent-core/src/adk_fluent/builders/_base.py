@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from adk_fluent._arguments import one_of
 from adk_fluent.builders._aboard import Aboard, as_stack, check_scoped
 from adk_fluent.builders._contract import as_boundary, as_code, as_state_rules, promised
 from adk_fluent.builders._models import as_model, with_default_model
 from adk_fluent.builders._names import checked_name
-from adk_fluent.builders._operands import Operand, instance_of, one_of, positive, some
+from adk_fluent.builders._operands import Operand, instance_of, positive, some
 from adk_fluent.builders._resources import as_resource
 from adk_fluent.builders._running import Running
 from adk_fluent.builders._settings import as_text

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
+from adk_fluent._arguments import one_of
 from adk_fluent._words import describe
 from adk_fluent.builders._candidates import as_candidates
 from adk_fluent.builders._keys import as_written, merged
 from adk_fluent.builders._models import as_model
-from adk_fluent.builders._operands import one_of, some
+from adk_fluent.builders._operands import some
 from adk_fluent.builders._settings import as_schema
 from adk_fluent.builders._transform_args import as_function
 from adk_fluent.errors import UsageError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast, get_args, overload
 
+from adk_fluent._arguments import one_of
 from adk_fluent._words import article, describe
 from adk_fluent.builders._base import BuilderBase
 from adk_fluent.builders._branching import branch
@@ -12,7 +13,6 @@ from adk_fluent.builders._operands import (
     as_node,
     as_predicate,
     is_mapping,
-    one_of,
     passengers,
     positive,
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import CoroutineType, MethodType
 from typing import Any, Final, NoReturn, TypeGuard, TypeVar
 
 from adk_fluent._words import article, describe
 from adk_fluent.builders._aboard import Aboard
-from adk_fluent.errors import UnknownNameError, UsageError
+from adk_fluent.errors import UsageError
 from adk_fluent.ir import (
     OPAQUE,
     AdkAgentNode,
@@ -211,27 +211,6 @@ def some(values: tuple[T, ...], role: str, what: str) -> tuple[T, ...]:
     if values:
         return values
     raise UsageError(f"{role} needs {what} at least", found="nothing")
-
-
-def one_of(value: T, known: Sequence[T], role: str) -> T:
-    """Return a value that is one of a few.
-
-    Args:
-        value: The value.
-        known: The values that are allowed.
-        role: What it is for, as the start of the error: the name of an argument.
-
-    Raises:
-        UnknownNameError: It is none of them.
-    """
-    if value in known:
-        return value
-    raise UnknownNameError(
-        f"{role} is one of {', '.join(map(repr, known))}",
-        unknown=str(value),
-        known=map(str, known),
-        found=repr(value) if isinstance(value, str) else describe(value),
-    )
 
 
 def instance_of(kind: type[T], value: T | None, role: str) -> T | None:

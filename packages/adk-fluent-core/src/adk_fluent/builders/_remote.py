@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict, cast, overload
 
+from adk_fluent._arguments import one_of
 from adk_fluent._words import describe, public_address
 from adk_fluent.builders._flow import Builder
 from adk_fluent.builders._keys import as_keys, merged
 from adk_fluent.builders._names import checked_name
-from adk_fluent.builders._operands import as_node, instance_of, one_of, passengers, positive
+from adk_fluent.builders._operands import as_node, instance_of, passengers, positive
 from adk_fluent.builders._settings import as_schema
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import AuthConfig, Node, Ref, RemoteAgentNode, RetryConfig, StateFieldRef

@@ -5,8 +5,8 @@ from __future__ import annotations
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._arguments import one_of
 from adk_fluent._words import describe
-from adk_fluent.builders._operands import one_of
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import RESOURCE_SCOPES, Location, Ref, ResourceNode, ResourceScope
 

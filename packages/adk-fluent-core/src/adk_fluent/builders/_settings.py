@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast, get_origin
 
+from adk_fluent._arguments import one_of
 from adk_fluent._words import article, describe
-from adk_fluent.builders._operands import one_of, positive
+from adk_fluent.builders._operands import positive
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import Ref
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -63,6 +62,8 @@ class UuidIds:
 
     def new_id(self) -> str:
         """A new identity."""
+        import uuid  # noqa: PLC0415  # slow to import
+
         return str(uuid.uuid4())
 
 

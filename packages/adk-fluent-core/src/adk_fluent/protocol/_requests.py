@@ -9,7 +9,6 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, cast, get_origin
-from uuid import UUID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,7 +28,9 @@ _ANSWERS: Final = {
 }
 _CALLS: Final = frozenset(_ANSWERS.values())
 #: Values of tools that show all they are.
-_SHOWN: Final = (date, time, timedelta, Decimal, UUID)
+_SHOWN: Final = (date, time, timedelta, Decimal)
+#: The same, in modules that are slow to import: where nobody has, there is none of them.
+_SHOWN_OF: Final = {"pathlib": "PurePath", "uuid": "UUID"}
 #: Characters a token, for want of anything better before a model has counted.
 _CHARACTERS: Final = 4
 #: What Gemini counts for an image; other media are taken for one.
@@ -169,10 +170,11 @@ def _sha256(value: bytes | bytearray) -> str:
     return sha256(value).hexdigest()
 
 
-def _is_path(value: object) -> bool:
-    """Whether a value is a path; where nobody has imported that module, which is slow, none is."""
-    paths: Any = sys.modules.get("pathlib")
-    return paths is not None and isinstance(value, paths.PurePath)
+def _is_shown(value: object) -> bool:
+    """Whether a value is told by what it prints as."""
+    loaded = ((sys.modules.get(module), name) for module, name in _SHOWN_OF.items())
+    others = (getattr(module, name) for module, name in loaded if module is not None)
+    return isinstance(value, (*_SHOWN, *others))
 
 
 def _settings(config: Any, called: _Called) -> dict[str, Any]:
@@ -206,7 +208,7 @@ def _plain(value: Any, called: _Called) -> Any:  # noqa: PLR0911  # one line for
         return sorted((_plain(each, called) for each in cast("set[Any]", value)), key=json.dumps)
     if isinstance(value, bytes | bytearray):
         return {"sha256": _sha256(value)}
-    if isinstance(value, _SHOWN) or _is_path(value):
+    if _is_shown(value):
         return repr(value)
     what = f"nothing identifies a {type(value).__qualname__} in a model request"
     raise TypeError(what)

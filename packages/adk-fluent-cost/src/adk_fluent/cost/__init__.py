@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     )
     from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
     from adk_fluent.cost._estimate._estimate import CostModel, estimate_cost
-    from adk_fluent.cost._ledger import (
-        Balance,
-        Ledger,
-        MemoryLedger,
-        Reservation,
-        SqliteLedger,
-    )
+    from adk_fluent.cost._ledger import Balance, Ledger, MemoryLedger, Reservation
     from adk_fluent.cost._prices._books import (
         BuiltInPrices,
         GenaiPrices,
@@ -37,6 +31,7 @@ if TYPE_CHECKING:
         default_prices,
     )
     from adk_fluent.cost._report import CostLine, CostRecord, CostReport, cost_of
+    from adk_fluent.cost._sqlite_ledger import SqliteLedger
     from adk_fluent.protocol import Money, PriceBook, Unknown
 else:  # a type checker must see a misspelt name, not Any
     __getattr__ = lazy_names(
@@ -48,9 +43,10 @@ else:  # a type checker must see a misspelt name, not Any
             "PriceFileError UnknownPriceError",
             "cost._estimate._assumptions": "TrafficAssumptions",
             "cost._estimate._estimate": "CostModel estimate_cost",
-            "cost._ledger": "Balance Ledger MemoryLedger Reservation SqliteLedger",
+            "cost._ledger": "Balance Ledger MemoryLedger Reservation",
             "cost._prices._books": "BuiltInPrices GenaiPrices PriceBooks PriceTable default_prices",
             "cost._report": "CostLine CostRecord CostReport cost_of",
+            "cost._sqlite_ledger": "SqliteLedger",
             "protocol": "Money PriceBook Unknown",
         },
     )

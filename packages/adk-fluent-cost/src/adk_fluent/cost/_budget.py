@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import uuid
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -38,7 +38,7 @@ _SCOPES: Final = get_args(Scope)
 _WORDS: Final = get_args(OnExceed)
 #: How much of app, user, session and run those have in common whose money is counted together.
 _SHARED: Final = {"app": 1, "user": 2, "session": 3, "invocation": 4}
-_PROCESS: Final = uuid.uuid4().hex
+_PROCESS: Final = os.urandom(16).hex()
 #: The error code of an answer in the place of a call that was not made.
 EXHAUSTED: Final = "BUDGET_EXHAUSTED"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import AdkFluentError, DataFileError, RunError, UsageError
@@ -106,6 +105,8 @@ async def said_by(call: ModelCall, what: str, how: str, do: Callable[..., Any], 
     Raises:
         FunctionError: It raised.
     """
+    from inspect import isawaitable  # noqa: PLC0415  # slow to import
+
     try:
         said: Any = do(*given)
         return await said if isawaitable(said) else said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from contextvars import ContextVar
 from dataclasses import replace
@@ -310,6 +309,8 @@ class Models:
         Raises:
             UsageError: There is none of such a name.
         """
+        import asyncio  # noqa: PLC0415  # slow to import; whoever asks a model has it
+
         loop = asyncio.get_running_loop()  # clients belong to one
         made = self._made.setdefault(loop, {})
         if at not in made:

@@ -10,17 +10,19 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
 from math import ceil, floor, inf, isclose, log, nan, sqrt
-from random import Random
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
-from adk_fluent.cost._estimate._measured import Measured
+from adk_fluent.cost._estimate._measured import Measured, picture
 from adk_fluent.cost._estimate._walk import Position, Range, Walk
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._report import CostReport, in_table
 from adk_fluent.extend import must_be, must_be_number
 from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, Node, RouteNode
 from adk_fluent.protocol import Unknown, Usage
+
+if TYPE_CHECKING:
+    from random import Random
 
 #: Sampled runs; of large pipelines fewer.
 MOST: Final = 10_000
@@ -81,6 +83,8 @@ def _repeats_alike(here: Position, shares: Sequence[Range]) -> bool:
 
 def _sampled(positions: Sequence[Position], fixed: list[bool], number: int) -> list[float]:
     """What each of some runs costs."""
+    from random import Random  # noqa: PLC0415  # slow to import, and few ask for percentiles
+
     random = Random(_SEED)  # noqa: S311  # the same estimate always has the same percentiles
     totals = [0.0] * number
     counts: dict[int, list[int]] = {0: [1] * number}
@@ -312,8 +316,6 @@ class CostModel:
             measured: Reports of runs, one for each: what agents cost stands beside the estimate.
         """
         seen = None if measured is None else Measured.of(measured)
-        from adk_fluent.cost._estimate._measured import picture  # noqa: PLC0415  # few draw
-
         return picture(self._positions, self._text(seen), seen)
 
     def _text(self, measured: Measured | None) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from adk_fluent.backends.viz import diagram, to_html
 from adk_fluent.cost._report import CostLine, CostReport
 from adk_fluent.extend import must_be
 from adk_fluent.ir import AdkAgentNode, AgentNode, Node, RemoteAgentNode
@@ -108,6 +107,8 @@ def picture(positions: Sequence[Position], text: str, measured: Measured | None)
         text: What stands above it.
         measured: What runs did cost.
     """
+    from adk_fluent.backends.viz import diagram, to_html  # noqa: PLC0415  # few draw
+
     costs: dict[int, _Cost] = {}
     for here in positions:
         cost, runs = costs.setdefault(id(here.node), _Cost()), here.runs.mean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -9,7 +10,6 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
-from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from adk_fluent.cost._errors import PriceError
@@ -23,7 +23,7 @@ from adk_fluent.protocol import Money, PriceBook, Unknown, Usage
 #: What a call costs, in so far as that is known.
 Cost: TypeAlias = Money | Unknown
 #: What may be given as prices: rows by model, a file of them, a price book, or several in order.
-Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | Path | Iterable[PriceBook]"
+Prices: TypeAlias = "PriceBook | Mapping[str, Any] | str | os.PathLike[str] | Iterable[PriceBook]"
 
 _MOST_TIMES: Final = 100
 #: A price that is off from the known one by more is meant for another number of tokens.
@@ -96,7 +96,7 @@ class PriceTable:
             self._by_name[provider, name.name] = each
 
     @classmethod
-    def from_yaml(cls, path: str | Path) -> PriceTable:
+    def from_yaml(cls, path: str | os.PathLike[str]) -> PriceTable:
         """Read a table from a YAML file with the same rows.
 
         Raises:
@@ -104,7 +104,9 @@ class PriceTable:
             PriceError: It is no path.
         """
         what = "PriceTable.from_yaml takes the path of a file"
-        must_be(str | Path, path, what, error=PriceError)
+        must_be(str | os.PathLike, path, what, error=PriceError)
+        from pathlib import Path  # noqa: PLC0415  # slow to import
+
         from adk_fluent.cost._prices._file import read_rows  # noqa: PLC0415  # seldom needed
 
         return cls(read_rows(Path(path), cls), source=Path(path).name)
@@ -354,7 +356,7 @@ def price_books(given: Prices | None = None) -> PriceBooks:
     if isinstance(given, PriceBooks):
         return given
     own: list[Any] = list(given) if isinstance(given, Iterable) else [given]
-    if isinstance(given, str | Path):
+    if isinstance(given, str | os.PathLike):
         own = [PriceTable.from_yaml(given)]
     elif isinstance(given, Mapping):
         own = [PriceTable(cast("Mapping[str, Any]", given))]
