@@ -45,6 +45,7 @@ def test_what_concerns_adk_is_there(name: str) -> None:
 def test_state_is_kept_without_what_is_not_the_users() -> None:
     held = {"a": 0, "user:b": 1, "temp:c": 2, "_adk_fluent_flow:desk": "{}", "d": None}
     assert extend.kept_state(held) == {"a": 0, "user:b": 1}
+    assert extend.kept_state(held, keep_none=True) == {"a": 0, "user:b": 1, "d": None}
 
 
 def test_the_places_of_names_are_those_of_the_names() -> None:

@@ -29,7 +29,7 @@ from adk_fluent.debug import (
     recorder,
     replay_async,
 )
-from adk_fluent.errors import UsageError
+from adk_fluent.errors import UnknownNameError, UsageError
 from adk_fluent.extend import find_middleware, to_agent_event
 from adk_fluent.ir import ExecutionConfig, MiddlewareRef, content_hash
 from adk_fluent.protocol import (
@@ -184,6 +184,12 @@ async def test_without_state_the_deltas_of_events_stay() -> None:
 async def test_saving_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no run was recorded"):
         Recorder().save(tmp_path / "x.json")
+
+
+def test_a_misspelt_argument_comes_with_the_nearest() -> None:
+    options: Any = {"strem": "run.jsonl"}
+    with pytest.raises(UnknownNameError, match=r"(?s)Recorder takes no 'strem'.*'stream'"):
+        Recorder(**options)
 
 
 async def test_what_changes_later_does_not_change_what_was_recorded() -> None:

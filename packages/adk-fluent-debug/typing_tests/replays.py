@@ -43,6 +43,7 @@ async def promised() -> None:
     with Recorder(capture_state=False, redact=Redactor()) as kept:
         assert_type(kept, Recorder)
         events = await agent.run("hello", middleware=[kept, recorder()])
+    Recorder(strem="run.jsonl")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     recording = Recording.load("run.json")
     assert_type(recording, Recording)
     assert_type(recording.events, list[AgentEvent])

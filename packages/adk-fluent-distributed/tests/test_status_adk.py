@@ -23,8 +23,9 @@ from adk_fluent import Agent
 from adk_fluent.cli import main
 from adk_fluent.distributed import DbosEngine, DistributedRunError, RunSummary, WorkerSummary
 from adk_fluent.distributed._page import page
-from adk_fluent.distributed._watch import shown, table, watch
+from adk_fluent.distributed._watch import table, watch
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,9 +176,9 @@ async def test_a_change_is_told_once_where_there_is_no_terminal(
     await watch(read, seconds=0.001, over=over)
     assert capsys.readouterr().out.splitlines() == [
         "r: running in segment a",
-        f"r: failed in segment a ({shown(HOSTILE)})",
+        f"r: failed in segment a ({one_line(HOSTILE)})",
     ]
-    assert "\x1b" not in shown(HOSTILE)
+    assert "\x1b" not in one_line(HOSTILE)
     assert table([])[0] == "RUN  STATUS  SEGMENT  CALLS"
 
 

@@ -6,13 +6,8 @@ import os
 import re
 from typing import Final
 
-from adk_fluent.errors import unwrap
+from adk_fluent.errors import UNSHOWN, unwrap
 
-#: Control characters (except tab and newline), bidirectional overrides and non-characters.
-_UNSAFE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
-)
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 #: What names of environment variables with secrets end with.
 _SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST: Final = 8  # characters of a secret; shorter values occur in ordinary words
@@ -28,8 +23,11 @@ def clean(text: str) -> str:
     """
     if text.isprintable():  # most are
         return text
-    text = _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _SURROGATE.sub("\ufffd", text)
+    return re.sub(UNSHOWN, _replaced, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _replaced(found: re.Match[str]) -> str:
+    return "\ufffd" if "\ud800" <= found.group() <= "\udfff" else ""
 
 
 def shorten(text: str, limit: int) -> str:

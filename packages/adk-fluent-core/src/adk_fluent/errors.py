@@ -101,7 +101,8 @@ _DETAILS: Final = frozenset(Details.__annotations__)
 #: What a terminal would obey, or no stream can be written: control characters other than tab and
 #: line feed, marks of the direction of writing, halves of characters, and what is no character. It
 #: is compiled when it is needed, as that takes longer than all else that is done here.
-_UNSHOWN: Final = (
+#: What makes texts fit to be shown (`_texts`) uses it, too.
+UNSHOWN: Final = (
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029"
     r"\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -122,7 +123,7 @@ def format_message(
     place = " at ".join(str(part) for part in (node and f"node {node!r}", location) if part)
     rows = (("where", place), ("found", found), ("help", help))
     message = "\n".join([what, *(f"  {label}: {text}" for label, text in rows if text)])
-    return message if message.isprintable() else re.sub(_UNSHOWN, _escaped, message)
+    return message if message.isprintable() else re.sub(UNSHOWN, _escaped, message)
 
 
 def _escaped(found: re.Match[str]) -> str:

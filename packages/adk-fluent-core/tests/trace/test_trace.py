@@ -206,6 +206,7 @@ def test_long_values_and_many_lines_stay_on_one_line() -> None:
     lines = str(trace([event])).splitlines()
     assert len(lines) == 2
     assert len(lines[1]) < 250
+    assert lines[1].endswith("a b… (243 more characters)")
 
 
 # --- forms ---------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from adk_fluent.a2a._said import shown
-from adk_fluent.extend import schema_misfit
+from adk_fluent.extend import one_line, schema_misfit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,7 +104,7 @@ def _text(value: Any) -> str:
 
 
 def _name(told: Mapping[str, Any], other: str) -> str:
-    return shown(_text(told.get("name"))) or other
+    return one_line(_text(told.get("name"))) or other
 
 
 def _schema(value: Any) -> dict[str, Any] | None:

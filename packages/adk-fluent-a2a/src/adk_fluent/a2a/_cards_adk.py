@@ -20,9 +20,8 @@ from adk_fluent.a2a._agent_card import GRPC
 from adk_fluent.a2a._entries import DirectoryEntry
 from adk_fluent.a2a._failures_adk import failure, failure_of
 from adk_fluent.a2a._grpc import has_grpc
-from adk_fluent.a2a._said import shown
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import describe, public_address
+from adk_fluent.extend import describe, one_line, public_address
 
 if TYPE_CHECKING:
     from adk_fluent.ir import RemoteAgentNode
@@ -104,7 +103,7 @@ def checked(text: str) -> tuple[AgentCard | None, str | None]:
     try:
         card = parse_agent_card(json.loads(text))
     except Exception as error:  # noqa: BLE001  # the SDK's parser fails in many ways
-        return None, f"cannot be read: {shown(str(error))}"
+        return None, f"cannot be read: {one_line(str(error))}"
     return card, fault_of(card, None)
 
 

@@ -13,8 +13,7 @@ from a2a.types import CancelTaskRequest, Message, StreamResponse, Task, TaskStat
 from adk_fluent.a2a import _http
 from adk_fluent.a2a._asking import REFUSED
 from adk_fluent.a2a._failures_adk import failure, failure_of, retry_after
-from adk_fluent.a2a._said import shown
-from adk_fluent.extend import DURABLE_RUN
+from adk_fluent.extend import DURABLE_RUN, one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -140,7 +139,7 @@ class Exchange:
         message = self.task.status.message
         if REFUSED not in message.metadata or message.metadata[REFUSED] is not True:
             return None
-        return shown(_text_of(message)) or "It was refused there, and no reason was given."
+        return one_line(_text_of(message)) or "It was refused there, and no reason was given."
 
     async def send_message(
         self, request: SendMessageRequest, *, context: ClientCallContext | None = None

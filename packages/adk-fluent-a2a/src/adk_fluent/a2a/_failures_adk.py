@@ -13,9 +13,8 @@ from google.protobuf.json_format import ParseError
 from a2a.client.errors import A2AClientError
 from a2a.utils.errors import A2AError
 from adk_fluent.a2a._grpc import STATUS, told_by_grpc
-from adk_fluent.a2a._said import shown
 from adk_fluent.errors import AdkFluentError, RemoteError
-from adk_fluent.extend import public_address
+from adk_fluent.extend import one_line, public_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +70,7 @@ def failure(
         retriable=retriable,
         status=status,
         node=node,
-        found=None if not found else shown(found),
+        found=None if not found else one_line(found),
         help=_HELP[kind],
     )
 

@@ -11,7 +11,6 @@ from google.protobuf.json_format import MessageToDict
 
 from adk_fluent.a2a._failures_adk import failure, failure_of
 from adk_fluent.a2a._http import http_client
-from adk_fluent.a2a._said import shown
 from adk_fluent.errors import RemoteError
 from adk_fluent.extend import LOG
 
@@ -79,7 +78,7 @@ class Registration:
                     "DIRECTORY",
                     node,
                     f"refuses {self._identifier or 'the agent'}",
-                    found=shown(response.text),
+                    found=response.text,
                     status=response.status_code,
                 )
             response.raise_for_status()

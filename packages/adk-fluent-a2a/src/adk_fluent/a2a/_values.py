@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
-from adk_fluent.a2a._said import shown
 from adk_fluent.errors import (
     OutputInvalidError,
     OutputMissingError,
@@ -16,7 +15,7 @@ from adk_fluent.errors import (
     UnstorableValueError,
     nearest_name,
 )
-from adk_fluent.extend import storage_fault
+from adk_fluent.extend import one_line, storage_fault
 from adk_fluent.ir import UNSET
 
 if TYPE_CHECKING:
@@ -191,7 +190,7 @@ def _missing(
         f"{node.name} did not send {', '.join(map(repr, absent))}, which outputs= names",
         keys=[ref.key for ref in node.writes_keys if ref.name in absent],
         node=node,
-        found=f"data with {shown(names)}{f' and {more} more' if more > 0 else ''}",
+        found=f"data with {one_line(names)}{f' and {more} more' if more > 0 else ''}",
         help=(f"did you mean {', '.join(near)}? " if near else "")
         + "name in outputs= what it sends; a whole answer is one output with output_schema=",
     )

@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from adk_fluent.debug._errors import RecordedError
 from adk_fluent.debug._recorded_run import Data
 from adk_fluent.errors import AdkFluentError
-from adk_fluent.extend import LOG, METADATA_KEY, is_journal_key, json_safe, to_agent_event
+from adk_fluent.extend import LOG, METADATA_KEY, json_safe, kept_state, to_agent_event
 from adk_fluent.protocol import request_data
 
 if TYPE_CHECKING:
@@ -443,8 +443,7 @@ def dump_history(session: Any, invocation_id: str) -> list[Data]:
 
 def dump_state(state: Mapping[str, Any]) -> Data:
     """State as it is now, without what is not of the user's session."""
-    kept = {k: v for k, v in state.items() if not (is_journal_key(k) or k.startswith("temp:"))}
-    return json_safe(kept)
+    return json_safe(kept_state(state, keep_none=True))
 
 
 def answers_in(session: Any) -> list[Data]:

@@ -7,12 +7,13 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Never
 
 from adk_fluent.debug._file import Stream
 from adk_fluent.debug._recorded_run import Data, RecordedRun, pipeline_data
 from adk_fluent.debug._recording import Recording
 from adk_fluent.debug._redaction import Redact, Redaction, without_content
+from adk_fluent.errors import UnknownNameError
 from adk_fluent.extend import must_be
 
 if TYPE_CHECKING:
@@ -99,9 +100,13 @@ class Notes:
         stream: str | PathLike[str] | None = None,
         overwrite: bool = False,
         spans: bool = False,
+        **unknown: Never,
     ) -> None:
         flags = {"capture_content": capture_content, "capture_state": capture_state}
         flags |= {"overwrite": overwrite, "spans": spans}
+        for name in unknown:
+            known = ("redact", "stream", *flags)
+            raise UnknownNameError(f"Recorder takes no {name!r}", unknown=name, known=known)
         for name, value in flags.items():
             must_be(bool, value, f"{name}= takes True or False")
         must_be(str | PathLike | None, stream, "stream= takes the path of a file")

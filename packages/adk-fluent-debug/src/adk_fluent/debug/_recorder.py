@@ -61,6 +61,7 @@ class Recorder(Notes, Middleware):
 
     Raises:
         UsageError: An argument is of the wrong type.
+        UnknownNameError: It takes no such argument.
     """
 
     at_boundary = True

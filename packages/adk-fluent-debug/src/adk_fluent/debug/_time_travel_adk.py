@@ -179,11 +179,7 @@ def _state(session: Session, stop: int) -> Data:
     for event in session.events[:stop]:
         state.update(_own(event.actions.state_delta))
     shared = {key: each for key, each in session.state.items() if key.startswith(_SHARED)}
-    return {
-        key: value
-        for key, value in {**state, **shared}.items()
-        if value is not None and not extend.is_journal_key(key)
-    }
+    return extend.kept_state({**state, **shared})
 
 
 def _mapping(name: str, given: Any) -> Mapping[Any, Any]:

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.distributed._summaries import STATUSES
+from adk_fluent.extend import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -23,7 +24,7 @@ _HOME, _REST = "\x1b[H", "\x1b[J"
 def table(runs: Sequence[RunSummary]) -> list[str]:
     """The lines of a table of runs; what needs somebody comes first."""
     ordered = sorted(runs, key=lambda each: STATUSES.index(each.status))
-    rows = [(r.run_id, r.status, r.segment or "-", str(r.calls), shown(r.note)) for r in ordered]
+    rows = [(r.run_id, r.status, r.segment or "-", str(r.calls), one_line(r.note)) for r in ordered]
     widths = [
         max(map(len, column)) for column in zip(_HEADS, *(row[:4] for row in rows), strict=True)
     ]
@@ -40,11 +41,6 @@ def counted(runs: Sequence[RunSummary]) -> str:
     counts = Counter(each.status for each in runs)
     told = ", ".join(f"{counts[each]} {each}" for each in STATUSES if counts[each])
     return f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}: {told}" if runs else "no runs"
-
-
-def shown(text: str) -> str:
-    """A text as one line, without what a terminal would obey."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 async def watch(
@@ -97,5 +93,5 @@ def _screen(runs: Sequence[RunSummary]) -> str:
 
 def _line(run: RunSummary) -> str:
     where = f" in segment {run.segment}" if run.segment else ""
-    note = f" ({shown(run.note)})" if run.note else ""
+    note = f" ({one_line(run.note)})" if run.note else ""
     return f"{run.run_id}: {run.status}{where}{note}"

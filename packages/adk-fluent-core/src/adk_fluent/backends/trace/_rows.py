@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from adk_fluent._texts import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -112,17 +114,12 @@ def _cells(row: Row) -> Iterator[str]:
     yield " ".join(map(str, row.changes))
     notes = [f"calls {', '.join(row.tools)}" if row.tools else ""]
     notes += ["discarded" if row.discarded else "", str(row.error) if row.error else ""]
-    yield "; ".join(_line(note) for note in notes if note)
+    yield "; ".join(one_line(note, _CELL) for note in notes if note)
 
 
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
-
-
-def _line(text: str) -> str:
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= _CELL else f"{line[: _CELL - 1]}…"
 
 
 @dataclass(slots=True)

@@ -104,7 +104,7 @@ def parts_in(state: Mapping[str, Any], name: str) -> dict[int, str]:
     }
 
 
-def kept_state(state: Mapping[str, Any]) -> dict[str, Any]:
+def kept_state(state: Mapping[str, Any], *, keep_none: bool = False) -> dict[str, Any]:
     """Return what of a state is of interest to whoever asked for a run.
 
     Keys that ADK drops at the end of an invocation, those of the engine's journal, and those whose
@@ -112,11 +112,16 @@ def kept_state(state: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         state: The state of a session.
+        keep_none: Whether keys whose value is None are of interest, too: where it is written that a
+            value is gone, and in ADK's instructions, in which such a key is empty and an absent one
+            an error.
     """
     return {
         key: value
         for key, value in state.items()
-        if value is not None and not key.startswith(_TEMPORARY) and not is_journal_key(key)
+        if (keep_none or value is not None)
+        and not key.startswith(_TEMPORARY)
+        and not is_journal_key(key)
     }
 
 
