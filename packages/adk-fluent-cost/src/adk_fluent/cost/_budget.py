@@ -409,8 +409,7 @@ def price_limit(max_price: Money | Decimal | float | str, **options: Any) -> Bud
         max_price: What a run may cost, in USD.
         **options: Those of `Budget`.
     """
-    options.setdefault("name", "price_limit")
-    return Budget(max_price, **options)
+    return Budget(max_price, **{"name": "price_limit", **options})
 
 
 def _schema(first: str) -> dict[str, Any]:

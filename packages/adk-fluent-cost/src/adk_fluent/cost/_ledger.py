@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from adk_fluent.cost._errors import LedgerError, clock_or_system
+from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, must_be, must_be_number
 from adk_fluent.protocol import Clock, Money
 
@@ -145,9 +146,7 @@ class MemoryLedger:
     def balance(self, account: str) -> Balance:
         """Return what is gone of an account."""
         with self._lock:
-            found = self._runs.get(account) or self._accounts.get(account)
-            if found is None:
-                return Balance()
+            found = self._runs.get(account) or self._accounts.get(account) or _Account()
             return Balance(money(found.spent), money(found.gone - found.spent))
 
     def _account(self, name: str) -> _Account:
@@ -209,7 +208,8 @@ class SqliteLedger:
             clock: What time it is; all processes need the same time.
 
         Raises:
-            UsageError: The path is none, a number of seconds, or the clock.
+            UsageError: The path is none of a file, there is no such folder, or a number of seconds
+                or the clock is none.
         """
         must_be(str | Path, path or None, "SqliteLedger takes the path of a file")
         for name, seconds in (("ttl", ttl), ("wait", wait)):
@@ -217,6 +217,9 @@ class SqliteLedger:
             must_be_number(seconds, what, above_0=True)
         self.path: Path = Path(path)
         self._file = self.path.resolve()
+        if (is_folder := self._file.is_dir()) or not self._file.parent.is_dir():
+            found = f"{path} is a folder" if is_folder else f"no folder {self._file.parent}"
+            raise UsageError("SqliteLedger takes the path of a file", found=found)
         self.ttl = ttl
         self.wait = wait
         self._given_clock = clock
