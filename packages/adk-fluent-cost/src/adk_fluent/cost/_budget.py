@@ -409,7 +409,8 @@ def price_limit(max_price: Money | Decimal | float | str, **options: Any) -> Bud
         max_price: What a run may cost, in USD.
         **options: Those of `Budget`.
     """
-    return Budget(max_price, **{"name": "price_limit", **options})
+    options.setdefault("name", "price_limit")
+    return Budget(max_price, **options)
 
 
 def _schema(first: str) -> dict[str, Any]:

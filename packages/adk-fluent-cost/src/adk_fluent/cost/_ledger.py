@@ -217,9 +217,9 @@ class SqliteLedger:
             must_be_number(seconds, what, above_0=True)
         self.path: Path = Path(path)
         self._file = self.path.resolve()
-        if (is_folder := self._file.is_dir()) or not self._file.parent.is_dir():
-            found = f"{path} is a folder" if is_folder else f"no folder {self._file.parent}"
-            raise UsageError("SqliteLedger takes the path of a file", found=found)
+        if self._file.is_dir() or not self._file.parent.is_dir():
+            what = "SqliteLedger takes the path of a file, in a folder that exists"
+            raise UsageError(what, found=str(self._file), help="SqliteLedger('budgets.db')")
         self.ttl = ttl
         self.wait = wait
         self._given_clock = clock
