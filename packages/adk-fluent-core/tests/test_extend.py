@@ -65,11 +65,11 @@ def test_an_object_of_a_layer_is_a_layer_object() -> None:
 
 def test_importing_it_imports_nothing_of_what_it_offers() -> None:
     code = (
-        "import sys, adk_fluent; before = {*sys.modules}; import adk_fluent.extend; "
+        "import sys, adk_fluent.ir; before = {*sys.modules}; import adk_fluent.extend; "
         "from adk_fluent.extend import describe; print(*sorted({*sys.modules} - before))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "adk_fluent.extend\n"
+    assert done.stdout == "adk_fluent._words adk_fluent.extend\n"
 
 
 def test_every_name_for_commands_is_there() -> None:

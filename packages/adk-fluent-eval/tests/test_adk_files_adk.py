@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.evaluation.eval_case import get_all_tool_calls
 from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
 
 from adk_fluent import Agent
@@ -110,6 +111,21 @@ def results_in(agents: Path) -> dict[str, dict[str, Any]]:
 
 def scores(result: dict[str, Any]) -> dict[str, Any]:
     return {each["metric_name"]: each["score"] for each in result["overall_eval_metric_results"]}
+
+
+def test_eval_cases_share_nothing() -> None:
+    before = SUITE.to_eval_set().model_dump()
+    for case in SUITE.to_eval_set().eval_cases:
+        [turn] = case.conversation or []
+        for content in (turn.user_content, turn.final_response):
+            assert content is not None
+            assert content.parts is not None
+            content.parts[0].text = "changed"
+            content.parts.append(content.parts[0])
+        [call] = get_all_tool_calls(turn.intermediate_data)
+        assert call.args is not None
+        call.args["added"] = True
+    assert SUITE.to_eval_set().model_dump() == before
 
 
 @pytest.mark.skipif(not HAS_EXTRA, reason="`adk eval` needs google-adk[eval]")

@@ -102,6 +102,7 @@ def test_expectations_of_the_case_are_those_of_its_last_turn() -> None:
     ("fields", "what"),
     [
         ({"name": " "}, "name= of a suite"),
+        ({"name": len, "pipeline": "desk"}, r'FluentEvalSuite\("name", pipeline, cases\)'),
         ({"gate": 0.5}, "gate= takes a Gate"),
         ({"metrics": {"a": 1}}, "metrics= must be a list"),
         ({"metrics": "response_match_score"}, "metrics= must be a list"),

@@ -28,7 +28,7 @@ from adk_fluent.eval._checks._checks import (
 from adk_fluent.eval._checks._matching import equal, mismatch
 from adk_fluent.eval._checks._rouge import rouge1
 from adk_fluent.eval._outcome import Step
-from adk_fluent.eval._text import plain
+from adk_fluent.eval._text import plain, shown
 from adk_fluent.protocol import Usage
 
 
@@ -239,6 +239,13 @@ def test_objects_become_what_people_know_them_by() -> None:
     assert plain({"x": 1j, "y": re.compile("a")}) == {"x": "1j", "y": "re.compile('a')"}
     assert mismatch({"x": 1j}, {"x": 2j}) == 'expected {"x": "1j"}, found {"x": "2j"}'
     assert plain(SimpleNamespace(x="y" * 1_000)).endswith("… (715 more characters)")
+
+
+def test_no_part_of_a_secret_is_left_where_a_value_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "very-secret-key")
+    text = "y" * 280 + "very-secret-key"
+    for value in (text, [text], SimpleNamespace(x=text)):
+        assert "very" not in shown(value)
 
 
 @pytest.mark.parametrize(

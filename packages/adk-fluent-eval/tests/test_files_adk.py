@@ -214,6 +214,12 @@ def test_what_files_cannot_hold_is_refused(tmp_path: Path, value: Any) -> None:
             "cases[0].expected_response_contains",
             "invalid pattern",
         ),
+        (
+            "cases:\n- input: a\n  expected_response_contains: [yes]",
+            3,
+            "cases[0].expected_response_contains[0]",
+            'in quotes: "yes"',
+        ),
         ("cases: []\ngate: {min_pass: 1}", 2, "gate.min_pass", "did you mean 'min_pass_rate'"),
         ("cases: []\ngate:\n  min_pass_rate: 2", 3, "gate.min_pass_rate", "between 0 and 1"),
         ("num_runs: 0\ncases:\n- input: a", 1, "num_runs", "must be a whole number"),

@@ -11,52 +11,35 @@ from adk_fluent import _layers
 
 _layers.install()
 
-from adk_fluent._public import (  # noqa: E402  # the import hints must be in place first
-    Agent,
-    Fallback,
-    FanOut,
-    Loop,
-    ModelRetry,
-    Pipeline,
-    Preset,
-    RemoteAgent,
-    Resource,
-    Route,
-    S,
-    agent,
-    effects,
-    expect,
-    gate,
-    injected,
-    layers,
-    map_over,
-    race,
-    tap,
-    timeout,
-    transfer,
-    until,
-)
-
 if TYPE_CHECKING:
-    from adk_fluent.protocol import Middleware as Middleware  # slow to import, seldom derived from
+    from adk_fluent._public import (
+        Agent,
+        Fallback,
+        FanOut,
+        Loop,
+        ModelRetry,
+        Pipeline,
+        Preset,
+        RemoteAgent,
+        Resource,
+        Route,
+        S,
+        agent,
+        effects,
+        expect,
+        gate,
+        injected,
+        layers,
+        map_over,
+        race,
+        tap,
+        timeout,
+        transfer,
+        until,
+    )
+    from adk_fluent.protocol import Middleware as Middleware  # not in __all__: seldom derived from
 
     __version__: str
-else:  # a type checker must see a misspelt name, not Any
-
-    def __getattr__(name: str) -> object:
-        """The version, or a public name of another wheel, or an error that names that wheel."""
-        if name == "__version__":
-            from adk_fluent._version import core_version  # noqa: PLC0415  # 15 ms, seldom needed
-
-            return core_version()
-        if name == "Middleware":
-            from adk_fluent.protocol import Middleware  # noqa: PLC0415
-
-            return Middleware
-        from adk_fluent._registry import resolve_name  # noqa: PLC0415  # keeps the import light
-
-        return resolve_name(name, __name__, __all__)
-
 
 __all__ = [
     "Agent",
@@ -83,3 +66,17 @@ __all__ = [
     "transfer",
     "until",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see a misspelt name, not Any
+    from adk_fluent._lazy import lazy_names
+
+    # each is imported when it is first used: a part, such as adk_fluent.ir, needs not all
+    _find = lazy_names(__name__, {"_public": " ".join(__all__), "protocol": "Middleware"})
+
+    def __getattr__(name: str) -> object:
+        """The version, or a public name of another wheel, or an error that names that wheel."""
+        if name == "__version__":
+            from adk_fluent._version import core_version  # noqa: PLC0415  # 15 ms, seldom needed
+
+            return core_version()
+        return _find(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Final, TypeVar, dataclass_transform
 
 from adk_fluent.ir._kinds import class_of, path_of
@@ -9,8 +10,9 @@ from adk_fluent.ir._record import field, record
 
 R = TypeVar("R")
 
-#: Every class that `function` made, by its name in files.
+#: Every class that `function` has made, by its name in files.
 FUNCTIONS: Final[dict[str, type[Any]]] = {}
+_OF_S: Final = "adk_fluent.builders._state_functions"
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -28,11 +30,18 @@ def function(cls: type[R]) -> type[R]:
     made = record(cls)
     if not any("__call__" in vars(base) for base in made.__mro__):
         raise TypeError(f"{path_of(made)} has no __call__, so it is no function")
-    known = FUNCTIONS.setdefault(made.__name__, made)
+    functions = FUNCTIONS if made.__module__ == _OF_S else known_functions()
+    known = functions.setdefault(made.__name__, made)
     if path_of(known) != path_of(made):
         raise TypeError(f"{path_of(made)}: {path_of(known)} has that name in files; choose another")
-    FUNCTIONS[made.__name__] = made  # of a module that is loaded again
+    functions[made.__name__] = made  # of a module that is loaded again
     return made
+
+
+def known_functions() -> dict[str, type[Any]]:
+    """Every class that `function` has made, by its name in files; those of `S` are among them."""
+    import_module(_OF_S)  # a process that loads a graph may not have built one
+    return FUNCTIONS
 
 
 def is_function(value: object) -> bool:

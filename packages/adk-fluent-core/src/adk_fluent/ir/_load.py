@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Union, cast, get_origin
 
 from adk_fluent.errors import IRFormatError, nearest_name
-from adk_fluent.ir._functions import FUNCTIONS
+from adk_fluent.ir._functions import known_functions
 from adk_fluent.ir._json import FORMAT, MAX_DEPTH, TYPES, VERSION
 from adk_fluent.ir._kinds import NODES, VALUES
 from adk_fluent.ir._legal import verify_node
@@ -242,10 +242,10 @@ class _Loader:
 
     def function(self, data: dict[str, object], where: str) -> Any:
         """A function that is data. Only its name in files will do: nothing is looked up for it."""
-        tag = data.get("$")
-        if not isinstance(tag, str) or tag not in FUNCTIONS:
-            _fail(where, f"there is no function {_short(tag)}", help=_nearest(tag, FUNCTIONS))
-        return self.record(FUNCTIONS[tag], data, where)
+        tag, known = data.get("$"), known_functions()
+        if not isinstance(tag, str) or tag not in known:
+            _fail(where, f"there is no function {_short(tag)}", help=_nearest(tag, known))
+        return self.record(known[tag], data, where)
 
     def type_or_none(self, data: object, where: str) -> Any:
         form = self.value(data, where)

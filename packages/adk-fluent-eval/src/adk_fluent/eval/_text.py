@@ -69,7 +69,7 @@ def _plain(given: object, depth: int) -> Any:  # noqa: PLR0911  # one line for e
         return name_of(value)
     made = json_safe(value)  # such as of dates
     unknown = made == f"<{type(value).__qualname__}>"
-    return shorten(repr(value), _SHOWN) if unknown else made
+    return shorten(replace_secrets(repr(value)), _SHOWN) if unknown else made
 
 
 def is_condition(expected: Any) -> bool:
@@ -84,8 +84,8 @@ def name_of(function: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as it appears in a reason, cut if long."""
-    made = plain(value)
+    """Return a value as it appears in a reason, without secrets, cut if long."""
+    made = replace_secrets(plain(value))  # before it is cut: half a secret is not found later
     text = made if is_condition(value) else json.dumps(made, ensure_ascii=False)
     return shorten(text, _SHOWN)
 

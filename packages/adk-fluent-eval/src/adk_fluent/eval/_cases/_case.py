@@ -6,8 +6,6 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress, repeat
-from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adk_fluent.eval import _arguments as check
@@ -40,8 +38,6 @@ _RULES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("max_tokens", check.is_whole, "a whole number >= 0"),
     ("max_tool_calls", check.is_whole, "a whole number >= 0"),
 )
-#: Reads those fields at once.
-_RULED: Final = attrgetter(*(name for name, _, _ in _RULES))
 #: What a case expects of its last turn, unless the turn does.
 _OWN: Final = ("expected_trajectory", "reference_response", "expected_status")
 #: A key, or one of a step, that ADK drops at the end of each invocation.
@@ -154,18 +150,10 @@ class FluentCase:
         """The conversation, the last turn with the case's own expectations."""
         given: Any = self.input
         items = cast("Sequence[Any]", given if isinstance(given, list | tuple) else (given,))
-        *earlier, last = items
-        contains = self.expected_response_contains
-        if isinstance(last, Turn):
-            own = replace(last)
-            own.expected_response_contains = (*last.contains, *_turn.contains_of(contains)) or None
-            for name in _OWN:
-                if getattr(last, name) is None:
-                    setattr(own, name, getattr(self, name))
-        else:
-            own = Turn(last, self.expected_trajectory, self.reference_response, contains)
-            own.expected_status = self.expected_status
-        return (*map(_turn.turn_of, earlier), own)
+        *earlier, last = map(_turn.turn_of, items)
+        own = {name: getattr(self, name) for name in _OWN if getattr(last, name) is None}
+        contains = (*last.contains, *_turn.contains_of(self.expected_response_contains)) or None
+        return (*earlier, replace(last, expected_response_contains=contains, **own))
 
     @property
     def name(self) -> str:
@@ -239,23 +227,19 @@ def _validate(case: FluentCase) -> None:
     """Check every field of a case that is given."""
     if case.metadata != {}:
         check.require_type(case.metadata, Mapping, "metadata= must be a mapping")
-    values = _RULED(case)
-    given = map(is_not, values, repeat(None))  # most fields are not
-    for (name, holds, what), value in compress(zip(_RULES, values, strict=True), given):
-        if not holds(value):
+    for name, holds, what in _RULES:
+        if (value := getattr(case, name)) is not None and not holds(value):
             raise EvalError(f"{name}= must be {what}", found=describe(value))
-    tools: Any = case.mock_tool_outputs or ()
-    for tool in tools:
-        named = isinstance(tool, str) and tool
-        check.require(named, "keys of mock_tool_outputs= are names of tools", tool)
+    for tool in case.mock_tool_outputs or ():
+        what = "keys of mock_tool_outputs= are names of tools"
+        check.require(check.is_text(tool), what, tool)
     if case.answers:
         _check_answers(case.answers)
     _check_not_temporary("initial_state", case.initial_state)
     match = case.trajectory_match
     if match not in _turn.MATCHES:
         raise EvalError(f"unknown trajectory_match={match!r}", help=check.one_of(_turn.MATCHES))
-    if case.tags != ():
-        _check_texts("tags", case.tags)
+    _check_texts("tags", case.tags)
     _check_expectations(case)
     _check_input(case)
     if case.simulation is not None:
@@ -279,8 +263,7 @@ def _check_answers(given: Mapping[Any, Any]) -> None:
 
 
 def _check_expectations(of: FluentCase | Turn) -> None:
-    if of.rubrics != ():
-        _check_texts("rubrics", of.rubrics)
+    _check_texts("rubrics", of.rubrics)
     if (status := of.expected_status) is not None:
         known = _turn.statuses()
         what = f"unknown expected_status={status!r}"
@@ -289,7 +272,7 @@ def _check_expectations(of: FluentCase | Turn) -> None:
         )
     if of.expected_trajectory is not None:
         for call in _items("expected_trajectory", of.expected_trajectory):
-            if not (isinstance(call, str) and call):
+            if not check.is_text(call):
                 ToolCall.of(call)
     if of.expected_response_contains is not None:
         _turn.contains_of(of.expected_response_contains)

@@ -78,7 +78,9 @@ class Suite:
     simulation: UserSimulation | None = None
 
     def __post_init__(self) -> None:
-        require(check.is_text(self.name), "name= of a suite must not be empty", self.name)
+        what = "name= of a suite, its first argument, must be a text that is not empty"
+        help = 'FluentEvalSuite("name", pipeline, cases)'
+        require(check.is_text(self.name), what, self.name, help=help)
         require_type(self.gate, Gate, "gate= takes a Gate", help="gate=Gate(...)")
         require_type(self.thresholds or {}, Mapping, "thresholds= takes a mapping")
         require_type(self.simulation, UserSimulation | None, "simulation= takes a UserSimulation")

@@ -43,9 +43,8 @@ class ToolCall:
     args: Mapping[str, Any | Callable[[Any], bool]] | None = None
 
     def __post_init__(self) -> None:
-        name: Any = self.name
-        named = isinstance(name, str) and name
-        require(named, "ToolCall(name) must be the name of a tool", name)
+        name = self.name
+        require(is_text(name), "ToolCall(name) must be the name of a tool", name)
         if self.args is not None:
             what = f"ToolCall({name!r}, args) takes a mapping of arguments"
             help = f'write ToolCall("{name}", {{"name": value}})'

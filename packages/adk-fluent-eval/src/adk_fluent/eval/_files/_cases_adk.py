@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.evaluation.conversation_scenarios import ConversationScenario
-from google.adk.evaluation.eval_case import EvalCase, IntermediateData
+from google.adk.evaluation.eval_case import EvalCase, IntermediateData, Invocation
 from google.adk.evaluation.eval_rubrics import Rubric, RubricContent
 from google.adk.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
-from google.genai.types import Content
+from google.genai.types import Content, FunctionCall, Part
 
 from adk_fluent.backends.adk import to_content
 from adk_fluent.eval._cases._case import FluentCase, initial_state, simulation_of
@@ -51,8 +51,14 @@ def to_eval_case(
     return made
 
 
-def _invocation(turn: Turn, number: int) -> dict[str, Any]:
-    """An Invocation, as pydantic makes it much faster inside another object than alone."""
+#: What is copied for each text and name, which are checked where the case is made: validation asks
+#: every field of every part again, at several times the price.
+_PART: Final = Part(text="")
+_CONTENT: Final = Content(role="", parts=[])
+_CALL: Final = FunctionCall(name="", args={})
+
+
+def _invocation(turn: Turn, number: int) -> Invocation:
     said = turn.input
     content = _content("user", said) if isinstance(said, str) else to_content(said)
     fields: dict[str, Any] = {"invocation_id": f"turn-{number}", "user_content": content}
@@ -63,11 +69,12 @@ def _invocation(turn: Turn, number: int) -> dict[str, Any]:
         fields["final_response"] = _content("model", reference)
     if turn.rubrics:
         fields["rubrics"] = rubrics_of(turn.rubrics)
-    return fields
+    return Invocation(**fields)
 
 
-def _content(role: str, text: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"text": text}]}
+def _content(role: str, text: str) -> Content:
+    parts = [_PART.model_copy(update={"text": text})]
+    return _CONTENT.model_copy(update={"role": role, "parts": parts})
 
 
 def rubrics_of(texts: Sequence[str], name: str = "rubric") -> list[Rubric]:
@@ -76,12 +83,12 @@ def rubrics_of(texts: Sequence[str], name: str = "rubric") -> list[Rubric]:
     return [Rubric(rubric_id=f"{name}_{n}", rubric_content=c) for n, c in enumerate(contents, 1)]
 
 
-def _function_call(call: str | ToolCall) -> Any:
+def _function_call(call: str | ToolCall) -> FunctionCall:
     """A call with the expected arguments that are values; ADK knows no conditions."""
     if isinstance(call, str):
-        return {"name": call, "args": {}}
+        return _CALL.model_copy(update={"name": call, "args": {}})
     args = {name: plain(each) for name, each in (call.args or {}).items() if not callable(each)}
-    return {"name": call.name, "args": args}
+    return FunctionCall(name=call.name, args=args)
 
 
 def content_data(message: Message) -> dict[str, Any]:

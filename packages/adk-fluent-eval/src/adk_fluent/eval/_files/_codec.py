@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
@@ -47,6 +48,7 @@ CASE_FIELDS: Final = (
     *(name for name in FluentCase.__dataclass_fields__ if name not in {"id", "input", "location"}),
 )
 TURN_FIELDS: Final = tuple(Turn.__dataclass_fields__)
+_TEXTS: Final = ("name", "id", "reference_response", "target_node")
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,9 @@ class Reader:
         self._readers: dict[str, Callable[[At, Any], Any]] = {
             "simulation": lambda at, value: self._record(at, value, UserSimulation, "a simulation"),
             "gate": lambda at, value: self._record(at, value, Gate, "a gate"),
+            **dict.fromkeys(_TEXTS, self._text),
+            "rubrics": lambda at, value: _each_of(at, value, self._text) or value,
+            "tags": lambda at, value: _each_of(at, value, self._text) or value,
             "expected_trajectory": self._calls,
             "expected_response_contains": self._contains,
             "state_assertions": lambda at, value: self._each(at, value, CALL),
@@ -281,9 +286,16 @@ class Reader:
         self._check_input(at, fields, "a turn")
         return Turn(**{**fields, "input": self._message((*at, "input"), fields["input"])})
 
+    def _text(self, at: At, value: Any) -> Any:
+        """A value in the place of a text; what YAML reads as something else is refused."""
+        if isinstance(value, bool | int | float | date):
+            help = 'write a text such as yes, on or 1.0 in quotes: "yes"'
+            raise self.source.error(at, "expected a text", found=describe(value), help=help)
+        return value
+
     def _message(self, at: At, value: Any) -> Any:
         if not isinstance(value, Mapping):
-            return value
+            return self._text(at, value)
         from adk_fluent.eval._files._cases_adk import read_content  # noqa: PLC0415  # slow
 
         return read_content(self.source, at, cast("Mapping[str, Any]", value))
@@ -295,7 +307,7 @@ class Reader:
     def _call(self, at: At, value: Any) -> Any:
         """A tool call: a name, or ``{tool: name, args: {...}}``."""
         if not isinstance(value, Mapping):
-            return value
+            return self._text(at, value)
         given = self.source.mapping(at, value, ("tool", "args"), "a tool call")
         args = self._each((*at, "args"), given.get("args"), CALL)
         with self.source.naming(at):
@@ -304,7 +316,7 @@ class Reader:
     def _contains(self, at: At, value: Any) -> Any:
         """Texts and patterns, or one of them."""
         if not isinstance(value, Mapping):
-            return _each_of(at, value, self._contains) or value
+            return _each_of(at, value, self._contains) or self._text(at, value)
         given = self.source.mapping(at, value)
         text, letters = given.get(REGEX), given.get("flags", "")
         try:

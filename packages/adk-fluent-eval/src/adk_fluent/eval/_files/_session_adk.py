@@ -30,7 +30,8 @@ _EXPECTED: Final = ("waiting", "rejected", "escalated")
 
 def captured(session: Session) -> dict[str, Any]:
     """Return the fields of the case that a session was."""
-    require_type(session, Session, "from_session() takes a Session of ADK")
+    help = "of a Recording: replay it with a session_service=, and get the session of that run"
+    require_type(session, Session, "from_session() takes a Session of ADK", help=help)
     turns: list[Turn] = []
     runs: list[list[AgentEvent]] = []
     state = initial_state(session)
