@@ -13,10 +13,10 @@ with ``pytest`` beside it the tests in it, with ``process`` in a Python of its o
 is an excerpt of that file of the repository, ``raises`` ends in an error, whose last lines are its
 output, ``without: LAYER`` runs as if the wheel of that layer was not installed, and ``gemini``
 needs a model from the network, which is replaced. Above a table, ``names:
-MODULE:ATTRIBUTE`` says whose names its first column lists, ``some names: ...`` not all of them; a
-second column called "default" has their defaults, one called "also a" their bases. ``folders:
-PATH`` says that it lists every folder there. Above a picture, ``of: EXPRESSION`` says what it
-shows of the blocks before it.
+MODULE:ATTRIBUTE`` says whose names its first column lists, all but those in tables of the page with
+``some names: ...`` of the same; a second column called "default" has their defaults, one called
+"also a" their bases. ``folders: PATH`` says that it lists every folder there. Above a picture,
+``of: EXPRESSION`` says what it shows of the blocks before it.
 
 ``monolith`` stands above a program for the monolith, and above what it prints; `test_from_monolith`
 runs those. ``adk`` stands above what `adk` prints; `adk_tools/test_page.py` runs it.
@@ -361,13 +361,14 @@ def check_names(block: Block) -> None:
     target = block.says.get("names") or block.says.get("some names")
     if target is None:
         return
-    header, _, *rows = ([cell.strip() for cell in row.split("|")[1:-1]] for row in _rows(block))
+    header, _, *rows = cells_of(block)
     known = names_of(target)
-    found = [each for row in rows for each in re.findall(r"`[.\"]?((\w+)[\w.]*)[^`]*`", row[0])]
-    listed = [whole if whole in known else first for whole, first in found]
+    listed = listed_in(block, known)
     assert not set(listed) - set(known), f"{block.place}: unknown {set(listed) - set(known)}"
     if "names" in block.says:
-        assert not set(known) - set(listed), f"{block.place} lacks {set(known) - set(listed)}"
+        others = (each for each in blocks(block.page) if each.says.get("some names") == target)
+        missing = set(known).difference(listed, *(listed_in(each, known) for each in others))
+        assert not missing, f"{block.place} lacks {missing}"
     if header[1] == "default":
         shown = {name: cells[1] for name, cells in zip(listed, rows, strict=True)}
         made = [name for name in listed if known[name] is not MISSING]  # by what, a page may say
@@ -394,6 +395,18 @@ def check_folders(block: Block) -> None:
 
 def _rows(block: Block) -> list[str]:
     return block.text.replace("\\|", "/").splitlines()
+
+
+def cells_of(block: Block) -> list[list[str]]:
+    """The cells of a table by row, the header and the line below it first."""
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in _rows(block)]
+
+
+def listed_in(block: Block, known: Mapping[str, Any]) -> list[str]:
+    """The names that the first column of a table lists."""
+    cells = (row[0] for row in cells_of(block)[2:])
+    found = [each for cell in cells for each in re.findall(r"`[.\"]?((\w+)[\w.]*)[^`]*`", cell)]
+    return [whole if whole in known else first for whole, first in found]
 
 
 def names_of(target: str) -> Mapping[str, Any]:

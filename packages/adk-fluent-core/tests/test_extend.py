@@ -260,3 +260,24 @@ def test_a_signal_cancels_the_work_of_a_command(number: signal.Signals) -> None:
         cli.run_interruptible(work())
     assert told == ["cancelled"]
     assert signal.getsignal(number) is before
+
+
+def test_a_handler_that_python_has_not_set_becomes_the_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = signal.signal
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def set_in_c(number: signal.Signals, handler: Any) -> None:
+        real(number, handler)
+
+    async def work() -> int:
+        return 3
+
+    monkeypatch.setattr(signal, "signal", set_in_c)
+    try:
+        assert cli.run_interruptible(work()) == 3
+        assert {signal.getsignal(number) for number in before} == {signal.SIG_DFL}
+    finally:
+        for number, handler in before.items():
+            real(number, handler)

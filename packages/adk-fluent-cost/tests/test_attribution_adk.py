@@ -675,7 +675,14 @@ async def test_without_the_middleware_events_are_priced_by_what_they_report() ->
         result = await Agent("clerk", gemini.model()).run("hi")
     assert cost_of(result).total == Money.of("0.00055")
     silent = await Agent("clerk", small(said())).run("hi")
-    assert cost_of(silent).unpriced == {"unknown": 1}
+    report = cost_of(silent)
+    assert report.unpriced == {"unknown": 1}
+    assert report.summary() == (
+        "$0.00 for 1 model call; not in it: 1 call, since the run was not attributed; "
+        "add .middleware(cost_attribution()) to it"
+    )
+    again = cost_of(silent, prices={"small": {"input": 1, "output": 1}})
+    assert again.summary() == report.summary()
 
 
 async def test_other_prices_price_anew() -> None:

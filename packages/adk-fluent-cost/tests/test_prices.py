@@ -227,8 +227,10 @@ def test_own_prices_come_before_the_built_in_ones() -> None:
     assert price_books(both) is both
     assert PriceBooks([]).price("a", Usage(), AT) == Unknown("no price of 'a'")
     none: Any = [3]
-    with pytest.raises(PriceError, match="PriceBooks takes price books"):
-        PriceBooks(none)
+    a_class: Any = [PriceTable]
+    for each in (none, a_class):
+        with pytest.raises(PriceError, match="PriceBooks takes price books"):
+            PriceBooks(each)
     with pytest.raises(PriceError, match="source="):
         PriceTable({"a": OWN}, source=none)
 
@@ -244,7 +246,7 @@ def test_own_prices_come_before_the_built_in_ones() -> None:
         ({"input": 3e-7, "output": 1}, "or 0.3 if it is the price of one token"),
         ({"inptu": 1, "output": 1}, "did you mean 'input'?"),
         ({"input": 1}, "the price 'output' is missing"),
-        ([], "several prices for the same day"),
+        ([], "'m': prices are a mapping of kinds of tokens"),
         ([OWN, OWN], "several prices for the same day"),
         ({**OWN, "since": "soon"}, "'m', since: this is no day"),
         ({**OWN, "above": {"many": OWN}}, "'m', above: prompt tokens are a number"),

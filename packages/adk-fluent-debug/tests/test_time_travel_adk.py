@@ -328,13 +328,14 @@ async def test_what_cannot_be_is_refused_and_leaves_no_session(
     for wrong, words in (
         ({"at": 99}, "no event 99"),
         ({"at": "x"}, "no event of id 'x'"),
-        ({"at": 1.5}, "index or the id"),
+        ({"at": 1.5}, "by index or id"),
         ({"state": {"temp:x": 1}}, "temp: keys last"),
         ({"state": {"x": {1}}}, "is a set"),
         ({"state": [1]}, "takes a mapping"),
         ({"edit": {-1: "x"}, "at": 0}, "which comes after"),
         ({"edit": {1: "x"}}, "has no content"),
         ({"edit": {0: 3}}, "text, or a Content"),
+        ({"edit": {None: "x"}}, "edit= name events by index or id"),
         ({"edit": "x"}, "takes a mapping"),
     ):
         with pytest.raises(UsageError, match=words):

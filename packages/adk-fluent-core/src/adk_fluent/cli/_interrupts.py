@@ -34,5 +34,5 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     finally:
-        for number, each in before.items():
-            signal.signal(number, each)
+        for number, each in before.items():  # None was not set from Python, and cannot be again
+            signal.signal(number, signal.SIG_DFL if each is None else each)

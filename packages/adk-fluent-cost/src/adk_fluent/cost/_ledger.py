@@ -137,9 +137,7 @@ class MemoryLedger:
     def balance(self, account: str) -> Balance:
         """Return what is gone of an account."""
         with self._lock:
-            found = self._runs.get(account) or self._accounts.get(account)
-            if found is None:
-                return Balance()
+            found = self._runs.get(account) or self._accounts.get(account) or _Account()
             return Balance(money(found.spent), money(found.gone - found.spent))
 
     def _account(self, name: str) -> _Account:

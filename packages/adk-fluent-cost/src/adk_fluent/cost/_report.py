@@ -16,13 +16,16 @@ from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._prices._rates import is_plain, number
 from adk_fluent.cost._requests import Spent, quoted
-from adk_fluent.extend import must_be
+from adk_fluent.extend import must_be, plural
 from adk_fluent.protocol import AgentEvent, Money, RunResult, Unknown, Usage
 
 #: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
 KEY: Final = "adk_fluent_cost"
 #: In the place of the model of an agent elsewhere.
 REMOTE: Final = "remote agent"
+#: In the place of the model of a call that nobody has attributed, where its event names none.
+_UNTOLD: Final = "unknown"
+_WHY: Final = "the run was not attributed; add .middleware(cost_attribution()) to it"
 
 
 class CostRecord(NamedTuple):
@@ -163,8 +166,7 @@ class CostLine:
         rows = list(records)
         known = [each.cost for each in rows if isinstance(each.cost, Money)]
         estimated, usage = sum(e.estimated for e in rows), sum((e.usage for e in rows), Usage())
-        unpriced = len(rows) - len(known)
-        return cls(name, sum(known, Money()), len(rows), unpriced, estimated, usage)
+        return cls(name, sum(known, Money()), len(rows), len(rows) - len(known), estimated, usage)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line as JSON data."""
@@ -293,13 +295,16 @@ class CostReport:
     def summary(self) -> str:
         """Return one line: the total, and what is not in it or not exact."""
         line = self._sum()
-        calls = f"{line.calls} model call{'' if line.calls == 1 else 's'}"
-        text = f"{shown(line.cost)} for {calls}"
+        text = f"{shown(line.cost)} for {plural(line.calls, 'model call')}"
         if line.estimated:
             text += f", {line.estimated} of them with estimated tokens"
-        if line.unpriced:
-            names = ", ".join(f"{name} ({n})" for name, n in self.unpriced.items())
+        unpriced = self.unpriced
+        untold = unpriced.pop(_UNTOLD, 0)
+        if unpriced:
+            names = ", ".join(f"{name} ({n})" for name, n in unpriced.items())
             text += f"; not in it, since no price is known: {names}"
+        if untold:
+            text += f"; not in it: {plural(untold, 'call')}, since {_WHY}"
         return text
 
     def __str__(self) -> str:
@@ -361,12 +366,9 @@ def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> Co
         if event.is_partial:
             continue
         kept = records_on(event.custom_metadata)
-        if kept is None:
-            records += _reported(event, books)
-        else:
-            records += kept if prices is None else (_again(each, books) for each in kept)
-    late = late_records(result)
-    return CostReport([*records, *(late if prices is None else (_again(e, books) for e in late))])
+        records += _reported(event, books) if kept is None else kept
+    records += late_records(result)
+    return CostReport(records if prices is None else (_again(each, books) for each in records))
 
 
 def late_records(result: object) -> list[CostRecord]:
@@ -380,23 +382,22 @@ def _reported(event: AgentEvent, books: PriceBooks) -> Iterator[CostRecord]:
     usage = event.usage
     if usage is None or not usage.total:
         return
-    model = str(event.metadata.get("model_version") or "")
-    quote = quoted(books, model, Spent(usage), datetime.fromtimestamp(event.timestamp, UTC))
-    cost = quote.money if model else Unknown("the event does not say which model answered")
-    yield CostRecord(
+    model = str(event.metadata.get("model_version") or _UNTOLD)
+    record = CostRecord(
         agent=event.node or event.author,
-        model=model or "unknown",
-        served=model or "unknown",
+        model=model,
+        served=model,
         usage=usage,
-        cost=cost,
-        source=quote.source if model else "",
         path=event.path or "",
         branch=event.branch or "",
         at=event.timestamp,
     )
+    yield _again(record, books)
 
 
 def _again(record: CostRecord, books: PriceBooks) -> CostRecord:
+    if record.model == _UNTOLD:
+        return record._replace(cost=Unknown(_WHY))
     spent = Spent(record.usage, record.estimated, record.served, record.tier)
     quote = quoted(books, record.model, spent, datetime.fromtimestamp(record.at, UTC))
     return record._replace(cost=quote.money, source=quote.source)

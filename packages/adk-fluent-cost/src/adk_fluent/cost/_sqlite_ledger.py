@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from adk_fluent.cost._errors import LedgerError, clock_or_system
 from adk_fluent.cost._ledger import Balance, Reservation, money, reserved, units
+from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, must_be, must_be_number
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class SqliteLedger:
             clock: What time it is; all processes need the same time.
 
         Raises:
-            UsageError: The path is none, a number of seconds, or the clock.
+            UsageError: The path is none of a file, there is no such folder, or a number of seconds
+                or the clock is none.
         """
         must_be(str | Path, path or None, "SqliteLedger takes the path of a file")
         for name, seconds in (("ttl", ttl), ("wait", wait)):
@@ -70,6 +72,9 @@ class SqliteLedger:
             must_be_number(seconds, what, above_0=True)
         self.path: Path = Path(path)
         self._file = self.path.resolve()
+        if self._file.is_dir() or not self._file.parent.is_dir():
+            what = "SqliteLedger takes the path of a file, in a folder that exists"
+            raise UsageError(what, found=str(self._file), help="SqliteLedger('budgets.db')")
         self.ttl = ttl
         self.wait = wait
         self._given_clock = clock

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 #: Whose spans are described: ADK's own.
 _SCOPE: Final = "gcp.vertex.agent"
 _SPANS: Final = ("generate_content", "call_llm")
-_METER: Final = "adk_fluent"
 _INSTRUMENTS: Final = {
     "adk_fluent.llm.cost": ("counter", "USD", "What model calls cost"),
     "adk_fluent.llm.unpriced": ("counter", "{call}", "Model calls whose price is unknown"),
@@ -33,7 +32,7 @@ def _instrument(name: str) -> Callable[[float, Mapping[str, str]], None]:
     from opentelemetry import metrics  # noqa: PLC0415  # whoever only builds needs none
 
     kind, unit, description = _INSTRUMENTS[name]
-    meter = metrics.get_meter(_METER)
+    meter = metrics.get_meter("adk_fluent")
     made = getattr(meter, f"create_{kind}")(name, unit=unit, description=description)
     return made.set if kind == "gauge" else made.add
 

@@ -155,7 +155,7 @@ class TimeTravel:
 
 def _place(session: Session, at: Any) -> int:
     """The index of an event in its session."""
-    extend.must_be(int | str, at, "at= takes the index or the id of an event")
+    extend.must_be(int | str, at, "at= and edit= name events by index or id")
     ids = [each.id for each in session.events]
     if isinstance(at, str) and at in ids:
         return ids.index(at)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from adk_fluent.cost._report import CostLine, CostReport
-from adk_fluent.extend import must_be
+from adk_fluent.extend import must_be, plural
 from adk_fluent.ir import AdkAgentNode, AgentNode, Node, RemoteAgentNode
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ class Measured:
 
     def summary(self) -> str:
         """Return what a run cost, and what is not in it, in lines of text."""
-        runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
-        text = f"${self.mean:.6f} a run, measured in {runs}"
+        text = f"${self.mean:.6f} a run, measured in {plural(self.runs, 'run')}"
         if self.report.estimated:
             text += f", {self.report.estimated} calls with estimated tokens"
         if self.report.unpriced:

@@ -168,9 +168,9 @@ def _row_at(rows: _Rows | None, model: str, day: date) -> Price | Unknown:
 
 
 def _prices_of(model: str, given: Any) -> _Rows:
-    rows = cast("list[Any]", given) if isinstance(given, list | tuple) else [given]
+    rows = cast("list[Any]", given) if given and isinstance(given, list | tuple) else [given]
     made = [price_of(each, repr(model)) for each in rows]
-    if not made or len({each.since for each in made}) < len(made):
+    if len({each.since for each in made}) < len(made):
         raise PriceError(
             f"{model!r} has several prices for the same day",
             help="give each row another 'since', the first one none",
@@ -277,7 +277,7 @@ class PriceBooks:
         must_be(Iterable, books, "PriceBooks takes price books", error=PriceError)
         self.books: tuple[PriceBook, ...] = tuple(books)
         for each in self.books:
-            if not callable(getattr(each, "price", None)):
+            if isinstance(each, type) or not callable(getattr(each, "price", None)):
                 raise PriceError("PriceBooks takes price books", found=describe(each), help=_HELP)
         self._asked = [(each.price, source_of(each)) for each in self.books]
         self.source: str = ", ".join(source for _, source in self._asked)
