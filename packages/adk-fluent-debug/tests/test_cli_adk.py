@@ -174,6 +174,11 @@ def test_a_test_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "own.py").read_text("utf-8") == "def test_mine(): ..."
     with pytest.raises(TargetError, match="no target"):
         recording.to_pytest(tmp_path / "t.py", "desk:")
+    with pytest.raises(TargetError, match=r"there is no file dask\.py"):
+        recording.to_pytest(tmp_path / "t.py", "dask.py:desk")
+    with pytest.raises(TargetError, match="did you mean 'desk'"):
+        recording.to_pytest(tmp_path / "t.py", "desk.py:dsk")
+    assert not (tmp_path / "t.py").exists()
     with pytest.raises(UsageError, match="no content"):
         Recording([], {"capture_content": False}).to_pytest(tmp_path / "t.py", "desk.py:desk")
     (tmp_path / "file").write_text("", "utf-8")

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from google.adk.evaluation.eval_case import get_all_tool_calls
 from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
+from pydantic import ValidationError
 
 from adk_fluent import Agent
 from adk_fluent.eval import (
@@ -111,6 +112,13 @@ def results_in(agents: Path) -> dict[str, dict[str, Any]]:
 
 def scores(result: dict[str, Any]) -> dict[str, Any]:
     return {each["metric_name"]: each["score"] for each in result["overall_eval_metric_results"]}
+
+
+def test_a_case_that_is_no_longer_valid_is_refused() -> None:
+    case = FluentCase("hi", id="a")
+    case.reference_response = cast("Any", 5)
+    with pytest.raises(ValidationError, match="text"):
+        FluentEvalSuite("s", cases=[case]).to_eval_set()
 
 
 def test_eval_cases_share_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adk_fluent.cli._attribute import Target
+from adk_fluent.cli import Target, find_target
 from adk_fluent.errors import TargetError
 
 if TYPE_CHECKING:
@@ -477,3 +477,18 @@ def test_a_module_that_failed_is_not_kept(write: Write, here: Cli, place: Path) 
 def test_text_that_a_terminal_would_obey_is_only_shown(write: Write, here: Cli) -> None:
     write("desk.py", 'from adk_fluent import Agent\npipeline = Agent("a").instruct("\\x1b[31mred")')
     assert "\x1b" not in here("explain", "desk.py").out
+
+
+def test_a_name_is_looked_for_without_an_import(write: Write, place: Path) -> None:
+    write("desk.py", "1 / 0\nimport shop.till\n\ndef made(): ...\nclass Desk: main = made()")
+    for name in ("shop", "made", "Desk.main"):
+        assert find_target(f"{place}/desk.py:{name}").attribute == name
+    with pytest.raises(TargetError, match="did you mean 'made'"):
+        find_target(f"{place}/desk.py:mode")
+    write("any.py", "from shop import *")
+    write("broken.py", "def")
+    for file in ("any.py", "broken.py"):
+        assert find_target(f"{place}/{file}:mode").is_file
+    assert find_target("no.such.module:mode").source == "no.such.module"
+    with pytest.raises(TargetError, match="has no attribute 'pathsep_'"):
+        find_target("os:pathsep_")

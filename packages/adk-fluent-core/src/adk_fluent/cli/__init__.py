@@ -15,7 +15,7 @@ from adk_fluent.cli._keys import credentials, no_key, require_credentials
 from adk_fluent.cli._main import main
 from adk_fluent.cli._state_option import state_option
 from adk_fluent.cli._status import is_interactive
-from adk_fluent.cli._target import load, module_of
+from adk_fluent.cli._target import find_target, load, module_of
 from adk_fluent.cli._transcript import note
 from adk_fluent.cli._versions import installed_version
 
@@ -50,6 +50,7 @@ __all__ = [
     "attribute_of",
     "call_factory",
     "credentials",
+    "find_target",
     "installed_version",
     "is_interactive",
     "load",

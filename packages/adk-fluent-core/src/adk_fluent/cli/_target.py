@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from adk_fluent._hints import WHEELS
 from adk_fluent._registry import missing_layer
-from adk_fluent.cli._attribute import FORMS, Target, default_of, find
+from adk_fluent.cli._attribute import FORMS, Target, attribute_of, default_of, find
 from adk_fluent.errors import AdkFluentError, nearest_name
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from adk_fluent.errors import TargetError
 
 _LISTED: Final = 5  # files of a directory that a message names
+#: Fields of a syntax tree with what is named: read, assigned, defined, imported, or matched.
+_NAMING: Final = ("id", "name", "asname", "rest")
+#: A module with one of these may have names that its text does not show.
+_OPEN: Final = frozenset({"*", "__getattr__", "globals", "locals", "vars", "setattr", "exec"})
 
 
 def load(text: str) -> Builder:
@@ -42,6 +47,40 @@ def load(text: str) -> Builder:
     target = Target.parse(text)
     with redirect_stdout(sys.stderr):
         return find(target, module_of(target))
+
+
+def find_target(text: str) -> Target:
+    """Parse a target, and check as much of it as needs no import.
+
+    A file is read. Of a module only the name is known, unless it is imported already.
+
+    Args:
+        text: ``module:attribute`` or ``path.py:attribute``.
+
+    Raises:
+        TargetError: It is no target, there is no such file, or that has no such attribute.
+    """
+    target = Target.parse(text)
+    if target.is_file:
+        _check_name(target, _file_of(target))
+    elif target.attribute and (module := sys.modules.get(target.source)) is not None:
+        attribute_of(target, module)
+    return target
+
+
+def _check_name(target: Target, file: Path) -> None:
+    """Check that a file says the name of the attribute somewhere."""
+    try:
+        nodes = [*ast.walk(ast.parse(file.read_bytes()))]
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return  # whoever imports it says why it cannot be
+    fields = (getattr(each, field, None) for each in nodes for field in _NAMING)
+    names = {each.partition(".")[0] for each in fields if isinstance(each, str)}
+    name = (target.attribute or "").partition(".")[0]
+    if name and names.isdisjoint({name, *_OPEN}):
+        near = nearest_name(name, names)
+        what = f"{target.source} has no attribute {name!r}"
+        raise target.error(what, f"did you mean {near!r}?" if near else "check the name")
 
 
 def module_of(target: Target) -> ModuleType:
@@ -104,7 +143,7 @@ def _agent_of(module: ModuleType) -> ModuleType:
     return module
 
 
-def _from_file(target: Target) -> ModuleType:
+def _file_of(target: Target) -> Path:
     path = Path(target.source)
     if S_ISDIR(_mode(path)):
         raise _is_directory(target, path)
@@ -112,6 +151,11 @@ def _from_file(target: Target) -> ModuleType:
         near = nearest_name(path.name, _python_files(path.parent))
         hint = f"did you mean {path.with_name(near)}?" if near else "check the path"
         raise target.error(f"there is no file {target.source}", hint)
+    return path
+
+
+def _from_file(target: Target) -> ModuleType:
+    path = _file_of(target)
     root, name = _package_of(path.resolve())
     sys.path.insert(0, str(root))  # it may import its neighbours
     if "." in name:  # as part of its package, so that it may import relatively

@@ -170,16 +170,17 @@ class Recording(Recorded):
 
         Raises:
             UsageError: The recording holds no content, or no events.
-            TargetError: The target names nothing.
+            TargetError: The target is none, its file is not there, or nothing in that has its name;
+                a module is not imported for it.
             RecordingFileError: The file cannot be written, or is there already.
         """
-        from adk_fluent.cli import Target  # noqa: PLC0415  # slow to import
+        from adk_fluent.cli import find_target  # noqa: PLC0415  # slow to import
 
-        place = Target.parse(target)
         check_usable(self, "replayed", compared=True)
         file = _place(path)
         if file.exists():
             raise RecordingFileError("there is such a file already", path=str(file))
+        place = find_target(target)
         saved = self.path or file.with_suffix(".json")
         if self.path is None:
             self.save(saved)

@@ -51,8 +51,8 @@ def to_eval_case(
     return made
 
 
-#: What is copied for each text and name, which are checked where the case is made: validation asks
-#: every field of every part again, at several times the price.
+#: What is copied for each text and name: validation would ask each field of each part, at several
+#: times the price, and cases check their texts.
 _PART: Final = Part(text="")
 _CONTENT: Final = Content(role="", parts=[])
 _CALL: Final = FunctionCall(name="", args={})
@@ -62,9 +62,8 @@ def _invocation(turn: Turn, number: int) -> Invocation:
     said = turn.input
     content = _content("user", said) if isinstance(said, str) else to_content(said)
     fields: dict[str, Any] = {"invocation_id": f"turn-{number}", "user_content": content}
-    if turn.expected_trajectory is not None:
-        uses = [_function_call(each) for each in turn.expected_trajectory]
-        fields["intermediate_data"] = IntermediateData(tool_uses=uses)
+    if (calls := turn.expected_trajectory) is not None:
+        fields["intermediate_data"] = IntermediateData(tool_uses=[*map(_function_call, calls)])
     if (reference := turn.reference_response) is not None:
         fields["final_response"] = _content("model", reference)
     if turn.rubrics:
@@ -72,9 +71,10 @@ def _invocation(turn: Turn, number: int) -> Invocation:
     return Invocation(**fields)
 
 
-def _content(role: str, text: str) -> Content:
-    parts = [_PART.model_copy(update={"text": text})]
-    return _CONTENT.model_copy(update={"role": role, "parts": parts})
+def _content(role: str, text: Any) -> Content:
+    known = isinstance(text, str)  # unless the case was changed since
+    part = _PART.model_copy(update={"text": text}) if known else Part(text=text)
+    return _CONTENT.model_copy(update={"role": role, "parts": [part]})
 
 
 def rubrics_of(texts: Sequence[str], name: str = "rubric") -> list[Rubric]:
