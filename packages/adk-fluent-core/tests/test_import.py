@@ -73,6 +73,16 @@ def test_bare_sources_have_no_version_and_say_so(monkeypatch: pytest.MonkeyPatch
         _ = adk_fluent.__version__
 
 
+def test_a_part_is_there_when_it_is_used_and_no_layer_is_asked() -> None:
+    code = (
+        "import sys, adk_fluent; from adk_fluent import protocol; "
+        "assert adk_fluent.ir.Node and protocol.Usage; "
+        "print('adk_fluent._registry' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_nobody_pays_for_what_they_do_not_ask_for() -> None:
     slow = {
         *("adk_fluent.builders", "adk_fluent.ir", "adk_fluent.protocol"),
