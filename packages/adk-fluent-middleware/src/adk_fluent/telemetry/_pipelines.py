@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from adk_fluent.contracts import check_all
+from adk_fluent.extend import LOG
 from adk_fluent.ir import content_hash, structure_hash
 from adk_fluent.telemetry._metrics import count, is_measured
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 
-_LOG: Final = logging.getLogger("adk_fluent")
 
 #: Pipelines that are remembered; a process that builds one for each run must not keep them all.
 _MOST: Final = 128
@@ -55,7 +54,7 @@ def count_findings(root: Node) -> None:
     try:
         found = check_all(root).diagnostics
     except Exception:  # noqa: BLE001  # a checker's own; the pipeline runs without it
-        _LOG.exception("the pipeline %s cannot be checked; the run goes on", root.name)
+        LOG.exception("the pipeline %s cannot be checked; the run goes on", root.name)
         return
     for finding in found:
         count(

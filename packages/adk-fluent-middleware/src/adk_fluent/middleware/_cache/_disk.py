@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sqlite3
 import threading
@@ -13,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from adk_fluent.extend import LOG
 from adk_fluent.middleware._cache._store import check_limits
 from adk_fluent.protocol import SystemClock
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import Clock
 
 T = TypeVar("T")
-_LOG: Final = logging.getLogger("adk_fluent")
 
 #: In the header of the file, by which it is known as ours: "adkf".
 _APPLICATION: Final = 0x61646B66
@@ -224,7 +223,7 @@ class _Database:
         if not self._told:
             self._told = True
             why = "is locked" if code in _TAKEN else "takes too long"
-            _LOG.warning("the cache %s %s: models are called without it", self._path, why)
+            LOG.warning("the cache %s %s: models are called without it", self._path, why)
         return None
 
     def _do(
@@ -284,7 +283,7 @@ class _Database:
             self._path.rename(aside)
         with suppress(FileNotFoundError):
             Path(f"{self._path}-journal").rename(f"{aside}-journal")
-        _LOG.warning("the cache %s is damaged (%s): put aside as %s", self._path, error, aside.name)
+        LOG.warning("the cache %s is damaged (%s): put aside as %s", self._path, error, aside.name)
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import logging
 import os
 import threading
 import time
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from pydantic import Field
 
 from adk_fluent.errors import UsageError
-from adk_fluent.extend import REPLAYED, describe
+from adk_fluent.extend import LOG, REPLAYED, describe
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._cache._disk import DiskStore
 from adk_fluent.middleware._cache._flights import Flight, Flights
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 T = TypeVar("T")
-_LOG: Final = logging.getLogger("adk_fluent")
 #: Seconds that a store may take to find or to keep an answer.
 _STORE_SECONDS = 1.0
 #: Seconds for which a store is left alone that took longer.
@@ -244,7 +242,7 @@ class CacheMiddleware(BuiltIn):
         try:
             return reply, _reply_adk.encode(key, reply.responses)
         except ValueError as error:
-            _LOG.debug("an answer cannot be kept: %s", error)
+            LOG.debug("an answer cannot be kept: %s", error)
             return reply, None
 
     async def _replay(self, call: ModelCall, key: str, kept: bytes, result: str) -> ModelReply:
@@ -273,7 +271,7 @@ class CacheMiddleware(BuiltIn):
         try:  # it may come from another version, or from somebody else
             return kept if self._rules().allow(_reply_adk.decode(key, kept)) else None
         except ValueError as error:
-            _LOG.debug("what is kept is no answer: %s", error)
+            LOG.debug("what is kept is no answer: %s", error)
             return None
 
     async def _put(self, key: str, kept: bytes) -> None:
@@ -310,7 +308,7 @@ class CacheMiddleware(BuiltIn):
             what, why = type(store).__name__, type(error).__name__
             if isinstance(error, OSError) and error.errno is not None:
                 why = f"{why}: {os.strerror(error.errno)}"
-        _LOG.warning("the cache cannot use %s, models are called without it: %s", what, why)
+        LOG.warning("the cache cannot use %s, models are called without it: %s", what, why)
 
     def _rules(self) -> Any:
         from adk_fluent.middleware._cache._reply_adk import Rules  # noqa: PLC0415  # the same

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from adk_fluent.errors import RunError
+from adk_fluent.extend import LOG
 from adk_fluent.middleware._context._history import cuts, turns
 from adk_fluent.protocol import Usage, estimate_tokens
 from adk_fluent.telemetry import count
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from adk_fluent.protocol import ModelReply
 
 T = TypeVar("T")
-_LOG: Final = logging.getLogger("adk_fluent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +232,7 @@ def note(agent: str, contents: int, usage: Usage | None) -> None:
     who = {"gen_ai.agent.name": agent}
     for kind, tokens in (("input", used.prompt), ("output", used.output + used.thoughts)):
         count("adk_fluent.summarization.tokens", tokens, {**who, "gen_ai.token.type": kind})
-    _LOG.info(
+    LOG.info(
         "summarised %d contents of agent %s: %d tokens in, %d out",
         contents,
         agent,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from dataclasses import field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 from pydantic import Field, WithJsonSchema
 
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import LOG
 from adk_fluent.middleware._builtin import BuiltIn, builtin, shown
 from adk_fluent.middleware._context._history import first_of, is_kept_elsewhere
 from adk_fluent.middleware._context._summaries import (
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 T = TypeVar("T")
-_LOG: Final = logging.getLogger("adk_fluent")
 _KEY: Final = "adk_fluent_summary:"
 #: Where tokens trigger: the part of them that a new summary takes the place of, at least.
 _WORTH: Final = 10
@@ -246,12 +245,12 @@ class SummarizationMiddleware(BuiltIn):
     def _failed(self, call: ModelCall, error: Exception) -> None:
         what = {"gen_ai.agent.name": call.agent, "error.type": type(error).__name__}
         count("adk_fluent.summarization.summaries", 1, what)
-        _LOG.warning("no new summary for agent %s: %s", call.agent, error)
+        LOG.warning("no new summary for agent %s: %s", call.agent, error)
 
     def _warn_of_compaction(self, ctx: Any) -> None:
         if not self._shared.warned and _is_compacted(ctx):
             self._shared.warned = True
-            _LOG.warning(
+            LOG.warning(
                 "the session is compacted by ADK, and summarization summarises it again: "
                 "leave one of them out"
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 from pydantic import Field
 
+from adk_fluent.extend import LOG
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.protocol import ModelCall, ModelReply, NextModel, estimate_tokens
 
 if TYPE_CHECKING:
     from typing import Self
 
-_LOG: Final = logging.getLogger("adk_fluent")
 #: What an event tells a person besides its content; ``adk-fluent run`` shows it.
 NOTICE: Final = "adk_fluent_notice"
 _KEY: Final = "adk_fluent_context_warned"
@@ -114,13 +113,13 @@ class ContextWarningMiddleware(BuiltIn):
             return False
         self._full.add(call.agent)
         call.ctx.state[key] = True
-        _LOG.warning("agent %s: %s", usage.agent, usage)
+        LOG.warning("agent %s: %s", usage.agent, usage)
         try:
             told = self.on_warning(usage)
             if isawaitable(told):
                 await told
         except Exception:  # noqa: BLE001  # an onlooker's; the log has all of it
-            _LOG.exception("on_warning of context_warning failed; the run goes on")
+            LOG.exception("on_warning of context_warning failed; the run goes on")
         return True
 
     def _window(self, model: str) -> int | None:
@@ -129,7 +128,7 @@ class ContextWarningMiddleware(BuiltIn):
         found = known_window(model) if given is None else found
         if found is None and model not in self._unknown:
             self._unknown.add(model)
-            _LOG.warning("context_warning does not know the context of %r: give max_context", model)
+            LOG.warning("context_warning does not know the context of %r: give max_context", model)
         return found
 
 

@@ -10,17 +10,17 @@ A FallbackModel is a model like any other, though, of the agent or among those t
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 from weakref import WeakKeyDictionary
 
 from pydantic import Field, WithJsonSchema
 
 from adk_fluent.errors import UsageError
+from adk_fluent.extend import LOG
 from adk_fluent.ir import Ref
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency, shown
 from adk_fluent.middleware._errors import CircuitOpenError, RateLimitError
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
 else:
     BaseLlm = Any  # options are checked without ADK
-
-_LOG: Final = logging.getLogger("adk_fluent")
 
 
 def _is_of_the_model(error: Exception) -> bool:
@@ -188,7 +186,7 @@ class _Attempts:
         name, to = self._names[at : at + 2]
         what = {"gen_ai.request.model": name, "adk_fluent.fallback.model": to, "error.type": why}
         count("adk_fluent.fallback.switches", 1, what)
-        _LOG.warning("model %s has not answered (%s): asking %s", name, why, to)
+        LOG.warning("model %s has not answered (%s): asking %s", name, why, to)
 
     @property
     def _names(self) -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from pydantic import Field
 
+from adk_fluent.extend import LOG
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._resilience._clients import own_attempts
 from adk_fluent.middleware._resilience._names import chosen, is_agent
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 T = TypeVar("T")
-_LOG: Final = logging.getLogger("adk_fluent")
 
 
 def _is_retriable(error: Exception) -> bool:
@@ -172,7 +171,7 @@ class RetryMiddleware(BuiltIn):
         name = str(getattr(model, "model", model))
         if attempts > 1 and name not in self._warned:
             self._warned.add(name)
-            _LOG.warning(
+            LOG.warning(
                 "model %s makes up to %d attempts by itself, and retry up to %d of those: "
                 "leave one of them out",
                 name,

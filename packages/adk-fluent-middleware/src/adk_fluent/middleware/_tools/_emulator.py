@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from adk_fluent.errors import RunError
+from adk_fluent.extend import LOG
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._tools._helpers import Helper, Resolved, check_helper
 from adk_fluent.middleware._tools._machinery import FRAMEWORK, check_tools
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.protocol import AgentEvent, AgentReply, NextRun, NextTool, RunCall
 
-_LOG: Final = logging.getLogger("adk_fluent")
 #: The key of an event's `custom_metadata` that has the ids of the calls whose results are made up.
 _MARK: Final = "emulated"
 #: Calls before this one that whoever makes up a result is told of.
@@ -127,13 +126,13 @@ class ToolEmulatorMiddleware(BuiltIn):
             return await next(call)
         if not self._warned:
             self._warned.append(True)
-            _LOG.warning("tool_emulator makes up the results of tools: not for production")
+            LOG.warning("tool_emulator makes up the results of tools: not for production")
         made = await self._made_up(call)
         result = cast("dict[str, Any]", made) if isinstance(made, dict) else {"result": made}
         self._calls.append(Emulated(call.name, copy.deepcopy(call.args), copy.deepcopy(result)))
         if call.call_id:
             self._ids.add(call.call_id)
-        _LOG.info("tool_emulator made up a result of %s", call.name)
+        LOG.info("tool_emulator made up a result of %s", call.name)
         return result
 
     async def on_event(self, ctx: Any, event: AgentEvent) -> AgentEvent | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from inspect import isawaitable
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from pydantic import BaseModel, Field
 
+from adk_fluent.extend import LOG
 from adk_fluent.middleware._builtin import BuiltIn, builtin, dependency
 from adk_fluent.middleware._tools._helpers import Helper, Resolved, check_helper
 from adk_fluent.middleware._tools._machinery import FRAMEWORK
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from adk_fluent.protocol import ModelReply, NextModel
 
-_LOG: Final = logging.getLogger("adk_fluent")
 #: Characters of the conversation that the one who chooses is shown.
 _SHOWN: Final = 8_000
 _SYSTEM: Final = (
@@ -125,7 +124,7 @@ class ToolSelectorMiddleware(BuiltIn):
             if not known and names:
                 raise ValueError(f"none of the tools it chose is there: {names[:5]}")
         except Exception as error:  # noqa: BLE001  # the model can do with all tools
-            _LOG.warning("tool_selector shows %s all tools: %s", call.agent, error)
+            LOG.warning("tool_selector shows %s all tools: %s", call.agent, error)
             self._count("failed")
             return None
         self._count("chosen")
