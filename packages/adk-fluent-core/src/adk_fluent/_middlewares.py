@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,15 +21,44 @@ from adk_fluent.ir import MiddlewareRef, Ref
 from adk_fluent.protocol import Middleware, MiddlewareDesc, check_middleware
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from adk_fluent.errors import Placed
+    from adk_fluent.protocol import AnyMiddleware
 
 _SLOT: Final = "middleware"
 _LOCK: Final = Lock()
 #: What is given a request before it is sent, or makes an object that may be.
 _REACH_REQUESTS: Final = ("before_model", "wrap_model_call", "wrap_model_request", "new")
 _registered: dict[str, MiddlewareDesc] = {}
+_everywhere: Final[ContextVar[tuple[AnyMiddleware, ...]]] = ContextVar(
+    "adk_fluent_middlewares_everywhere", default=()
+)
+
+
+@contextmanager
+def middleware_everywhere(middleware: AnyMiddleware) -> Generator[None]:
+    """Put a middleware around every pipeline that is compiled in a block, inside all others.
+
+    Builders compile when they are run, so this reaches every run that is started there. Covers the
+    current task and the tasks it starts.
+
+    Args:
+        middleware: The middleware.
+
+    Raises:
+        UsageError: It is none.
+    """
+    token = _everywhere.set((*_everywhere.get(), check_middleware(middleware)))
+    try:
+        yield
+    finally:
+        _everywhere.reset(token)
+
+
+def middlewares_everywhere() -> tuple[AnyMiddleware, ...]:
+    """The middlewares of the blocks of `middleware_everywhere`, outermost first."""
+    return _everywhere.get()
 
 
 def register_middleware(desc: MiddlewareDesc, *, replace: bool = False) -> MiddlewareDesc:

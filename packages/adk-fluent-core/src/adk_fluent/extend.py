@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from adk_fluent._arguments import must_be, must_be_number, one_of
     from adk_fluent._caller import caller
     from adk_fluent._data_files import At, DataFile
-    from adk_fluent._everywhere import middleware_everywhere
     from adk_fluent._experiments import chosen_experiment
     from adk_fluent._file_locks import held_file
     from adk_fluent._lazy import lazy_names
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from adk_fluent._middlewares import (
         added_tools,
         find_middleware,
+        middleware_everywhere,
         register_middleware,
         registered_middlewares,
         unregister_middleware,
@@ -78,12 +78,11 @@ else:  # a type checker must see a misspelt name, not Any
             "_arguments": "must_be must_be_number one_of",
             "_caller": "caller",
             "_data_files": "At DataFile",
-            "_everywhere": "middleware_everywhere",
             "_experiments": "chosen_experiment",
             "_file_locks": "held_file",
             "_lazy": "lazy_names",
             "_logs": "LOG",
-            "_middlewares": "added_tools find_middleware register_middleware"
+            "_middlewares": "added_tools find_middleware middleware_everywhere register_middleware"
             " registered_middlewares unregister_middleware",
             "_pages": "script_source",
             "_prices": "price_book price_of",

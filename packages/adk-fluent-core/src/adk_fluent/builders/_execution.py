@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
-from adk_fluent._everywhere import middlewares_everywhere
+from adk_fluent._middlewares import middlewares_everywhere
 from adk_fluent._words import describe
 from adk_fluent.errors import AgentReportedError, SessionError, UnknownNameError, UsageError
 from adk_fluent.ir import AppNode, ExecutionConfig, walk

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self, cast, get_args
 
-from adk_fluent import protocol  # some of its names are slow to import: they are when used
 from adk_fluent.cost import _errors as errors
 from adk_fluent.cost import _requests as requests
 from adk_fluent.cost._asking import Asking
@@ -20,21 +19,13 @@ from adk_fluent.cost._prices._rates import number
 from adk_fluent.cost._telemetry import measure
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, describe, must_be, must_be_number, one_of
-from adk_fluent.protocol import MiddlewareDesc, Money, Usage, estimate_tokens
+from adk_fluent.protocol import MiddlewareDesc, ModelReply, Money, RunResult, Usage, estimate_tokens
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from adk_fluent.extend import AnswerInPlace
-    from adk_fluent.protocol import (
-        Clock,
-        ModelCall,
-        ModelReply,
-        NextModel,
-        PriceBook,
-        RunResult,
-        Unknown,
-    )
+    from adk_fluent.protocol import Clock, ModelCall, NextModel, PriceBook, Unknown
 
 #: Whose money is counted together.
 Scope = Literal["invocation", "session", "user", "app", "process"]
@@ -205,7 +196,7 @@ class Budget(requests.OfRequests):
         may_ask = self.on_exceed == "ask" or callable(self.on_exceed)
         said = self._asking.answer(call, amount) if may_ask and self._resumed else None
         admitted = await self._admitted(call, account, amount, said)
-        if isinstance(admitted, protocol.ModelReply):
+        if isinstance(admitted, ModelReply):
             self._mirror(call, account)
             return admitted
         call, reserved = admitted
@@ -222,7 +213,7 @@ class Budget(requests.OfRequests):
             UsageError: It is no result.
             LedgerError: The ledger cannot be used.
         """
-        must_be(protocol.RunResult, result, "Budget.balance takes the result of a run")
+        must_be(RunResult, result, "Budget.balance takes the result of a run")
         run = result[-1].run_id if result else ""
         owner = (result.app_name, result.user_id, result.session_id, run)
         return self.ledger.balance(self._named(owner))

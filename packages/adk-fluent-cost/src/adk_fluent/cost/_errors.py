@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from adk_fluent.errors import AdkFluentError, DataFileError, RunError, UsageError
 from adk_fluent.extend import must_be
-from adk_fluent.protocol import Clock, SystemClock
+from adk_fluent.protocol import Clock, ModelCall, SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from adk_fluent.protocol import ModelCall
 
 
 class PriceError(UsageError):

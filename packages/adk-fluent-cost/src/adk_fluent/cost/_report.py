@@ -10,18 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
-from adk_fluent import protocol  # some of its names are slow to import: they are when used
 from adk_fluent.cost._errors import PriceError
 from adk_fluent.cost._prices._books import PriceBooks, Prices, price_books
 from adk_fluent.cost._prices._rates import is_plain, number
 from adk_fluent.cost._requests import Spent, quoted
 from adk_fluent.extend import must_be, plural
-from adk_fluent.protocol import Money, Unknown, Usage
-
-if TYPE_CHECKING:
-    from adk_fluent.protocol import AgentEvent
+from adk_fluent.protocol import AgentEvent, Money, RunResult, Unknown, Usage
 
 #: The key of an event's ``custom_metadata`` under which the costs of its model call stand.
 KEY: Final = "adk_fluent_cost"
@@ -366,7 +362,7 @@ def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> Co
     books = price_books(prices)
     records: list[CostRecord] = []
     for event in result:
-        must_be(protocol.AgentEvent, event, "cost_of takes the events of a run", help, PriceError)
+        must_be(AgentEvent, event, "cost_of takes the events of a run", help, PriceError)
         if event.is_partial:
             continue
         kept = records_on(event.custom_metadata)
@@ -377,7 +373,7 @@ def cost_of(result: Iterable[AgentEvent], *, prices: Prices | None = None) -> Co
 
 def late_records(result: object) -> list[CostRecord]:
     """Return the records of a result that are on no event."""
-    notes = result.notes if isinstance(result, protocol.RunResult) else ()
+    notes = result.notes if isinstance(result, RunResult) else ()
     return [record for each in notes for record in records_on(each) or ()]
 
 

@@ -8,17 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
-from adk_fluent import protocol  # some of its names are slow to import: they are when used
 from adk_fluent.cost._prices._ids import model_id
 from adk_fluent.ir import Ref
-from adk_fluent.protocol import Middleware, Usage, estimate_tokens
+from adk_fluent.protocol import Middleware, ModelCall, ModelReply, Usage, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from adk_fluent.cost._prices._books import PriceBooks, Quote
-    from adk_fluent.protocol import ModelCall, ModelReply, Money, NextModel, PriceBook, RunCall
+    from adk_fluent.protocol import Money, NextModel, PriceBook, RunCall
 
 #: Marks an answer that a budget has given in the model's place: nobody was asked.
 STOPPED: Final = "adk_fluent_stopped"
@@ -164,7 +163,7 @@ class Watched:
         if said is not None and said.custom_metadata and STOPPED in said.custom_metadata:
             return None  # also where somebody has made another reply of it
         reported = [*([] if self._last is None else [self._last]), *responses]
-        usage = protocol.ModelReply(reported).usage
+        usage = ModelReply(reported).usage
         if usage is not None and usage.total:
             more = 0 if responses else estimate_tokens(self._said)
             if more:

@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from adk_fluent import protocol  # some of its names are slow to import: they are when used
 from adk_fluent.debug._recorded_run import Data, counted
 from adk_fluent.debug._redaction import REDACTED
 from adk_fluent.extend import must_be
-from adk_fluent.protocol import asked_key
+from adk_fluent.protocol import AgentEvent, asked_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from adk_fluent.protocol import AgentEvent
 
 _SHOWN: Final = 200  # characters of a value in a message
 
@@ -316,5 +313,5 @@ def _listed(events: Any) -> list[AgentEvent]:
     is_some = hasattr(events, "__iter__") and not isinstance(events, str | bytes | dict)
     made: list[Any] = list(cast("Iterable[Any]", events)) if is_some else [events]
     for each in made:
-        must_be(protocol.AgentEvent, each, "diff_events takes two lists of events")
+        must_be(AgentEvent, each, "diff_events takes two lists of events")
     return made

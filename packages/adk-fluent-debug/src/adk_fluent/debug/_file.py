@@ -9,11 +9,11 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from adk_fluent import protocol  # some of its names are slow to import: they are when used
 from adk_fluent.debug._errors import RecordingFileError
 from adk_fluent.debug._recorded_run import OF_CALLS, Data
 from adk_fluent.debug._redaction import forms_of
 from adk_fluent.extend import LOG, DataFile, describe
+from adk_fluent.protocol import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -260,7 +260,7 @@ def check(data: Any, file: DataFile) -> None:
                 raise file.error((*here, missing[0]), f"{missing[0]!r} is missing")
             try:
                 if kind == "event":
-                    protocol.AgentEvent.from_dict(entry["event"])
+                    AgentEvent.from_dict(entry["event"])
             except TypeError as error:
                 at, what = (*here, "event"), "this is no event"
                 raise file.error(at, what, found=str(error)) from error

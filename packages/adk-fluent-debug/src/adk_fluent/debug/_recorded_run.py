@@ -7,17 +7,16 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from adk_fluent import protocol  # some of its names are slow to import: they are when used
 from adk_fluent.debug._errors import PipelineMismatchError
 from adk_fluent.errors import UsageError
 from adk_fluent.ir import content_hash, walk
+from adk_fluent.protocol import AgentEvent, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from adk_fluent.ir import Node
-    from adk_fluent.protocol import AgentEvent, Usage
 
 Data = dict[str, Any]
 
@@ -91,7 +90,7 @@ class RecordedRun:
     def events(self) -> list[AgentEvent]:
         """Its events; what agents did that a tool ran is on the tape alone."""
         ours = (each["event"] for each in self.tape if "event" in each and "within" not in each)
-        return [protocol.AgentEvent.from_dict(each) for each in ours]
+        return [AgentEvent.from_dict(each) for each in ours]
 
     @cached_property
     def calls(self) -> list[Interaction]:
@@ -354,7 +353,7 @@ def _usage(responses: list[Data]) -> Usage | None:
     if (said := next(found, None)) is None:
         return None
     counts = {name: each for name, each in said.items() if isinstance(each, int)}
-    return protocol.Usage.from_genai(SimpleNamespace(**counts))
+    return Usage.from_genai(SimpleNamespace(**counts))
 
 
 def pipeline_data(root: Node) -> Data:

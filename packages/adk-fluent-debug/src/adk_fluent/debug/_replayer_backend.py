@@ -6,11 +6,10 @@ from contextlib import ExitStack, aclosing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from adk_fluent import protocol  # some of its names are slow to import: they are when used
 from adk_fluent.debug._tape import Tapes
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, middleware_everywhere
-from adk_fluent.protocol import BackendBase
+from adk_fluent.protocol import BackendBase, resume_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -126,7 +125,7 @@ class ReplayerBackend(Tapes, BackendBase[Any]):
         from adk_fluent.backends.adk import to_content  # noqa: PLC0415  # ADK, when it is used
         from adk_fluent.debug._adk import dump_content, seed  # noqa: PLC0415  # the same
 
-        if options.get("state") is not None or protocol.resume_of(prompt) is not None:
+        if options.get("state") is not None or resume_of(prompt) is not None:
             return options
         run = self.recording.runs[self.next_run(dump_content(to_content(prompt)))]
         service = options.get("session_service") or self._adk.session_service

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adk_fluent import protocol  # some of its names are slow to import: they are when used
 from adk_fluent.cost._report import KEY, REMOTE, cost_of, late_records
 from adk_fluent.errors import UsageError, nearest_name
 from adk_fluent.extend import describe, must_be, must_be_number
+from adk_fluent.protocol import RunResult
 
 if TYPE_CHECKING:
     from adk_fluent.cost._report import CostRecord
-    from adk_fluent.protocol import AgentEvent, RunResult
+    from adk_fluent.protocol import AgentEvent
 
 _PLAIN: Final = (int, float)
 _SHARES: Final = ("branch_probabilities", "escalation_rate", "failure_rate")
@@ -161,7 +161,7 @@ class TrafficAssumptions:
         told: dict[object, dict[object, AgentEvent]] = {}
         records: list[CostRecord] = []
         for result in results:  # of a run that waited, each part has one; that of an engine has all
-            must_be(protocol.RunResult, result, what, help)
+            must_be(RunResult, result, what, help)
             run = told.setdefault((result and result[-1].run_id) or object(), {})
             known = len(run)
             run.update((event.id or object(), event) for event in result)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from adk_fluent.cost._errors import NoCandidateError, PriceError, said_by
 from adk_fluent.cost._prices import _books as books
 from adk_fluent.cost._requests import Models, Spent, quoted, service_tier
-from adk_fluent.protocol import Money, Unknown, Usage, estimate_tokens
+from adk_fluent.protocol import ModelCall, Money, Unknown, Usage, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
     from adk_fluent.ir import ModelCandidate, ModelSelectorNode
-    from adk_fluent.protocol import ModelCall
 
 
 def row_of(candidate: ModelCandidate) -> dict[str, float] | None:

@@ -12,8 +12,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.version import __version__ as adk_version
 from pydantic import ValidationError
 
-from adk_fluent._everywhere import middlewares_everywhere
-from adk_fluent._middlewares import made_middleware
+from adk_fluent._middlewares import made_middleware, middlewares_everywhere
 from adk_fluent._registry import INSTALLED
 from adk_fluent._words import describe
 from adk_fluent.backends._boundaries import check_boundaries
