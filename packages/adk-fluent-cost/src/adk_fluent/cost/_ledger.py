@@ -44,11 +44,6 @@ class Reservation:
     id: str
 
 
-def reserved(account: str, amount: Money) -> Reservation:
-    """Return a reservation with an identity of its own."""
-    return Reservation(account, amount, os.urandom(16).hex())
-
-
 @dataclass(frozen=True, slots=True)
 class Balance:
     """What is gone of an account.
@@ -123,7 +118,7 @@ class MemoryLedger:
             found = self._account(account)
             if limit is not None and found.gone + wanted > units(limit):
                 return None
-            made = reserved(account, amount)
+            made = Reservation(account, amount, os.urandom(16).hex())
             found.held[made.id] = wanted
             return made
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from adk_fluent.cost._errors import LedgerError, clock_or_system
-from adk_fluent.cost._ledger import Balance, Reservation, money, reserved, units
+from adk_fluent.cost._ledger import Balance, Reservation, money, units
 from adk_fluent.errors import UsageError
 from adk_fluent.extend import LOG, must_be, must_be_number
 
@@ -99,16 +99,14 @@ class SqliteLedger:
         while True:
             try:
                 return self._reserve(account, amount, limit)
-            except sqlite3.OperationalError as error:
+            except sqlite3.Error as error:
                 if not _is_locked(error) or time.monotonic() > until:
                     raise self._failed(error) from error
-            except sqlite3.Error as error:
-                raise self._failed(error) from error
             await asyncio.sleep(_PAUSE)
 
     def _reserve(self, account: str, amount: Money, limit: Money | None) -> Reservation | None:
         wanted = units(amount)
-        made = reserved(account, amount)
+        made = Reservation(account, amount, os.urandom(16).hex())
         with self._lock:
             with self._transaction() as db:
                 now = self._clock.now()
@@ -228,7 +226,7 @@ class SqliteLedger:
 
     def _failed(self, error: sqlite3.Error) -> LedgerError:
         how, found, help = "cannot be used", str(error), "give the ledger another path"
-        if isinstance(error, sqlite3.OperationalError) and _is_locked(error):
+        if _is_locked(error):
             found = f"another process has held it for more than {self.wait:g} seconds"
             how, help = "is locked", "end that process, or SqliteLedger(wait=...)"
         help += "; no model was called"

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
 from math import ceil, floor, inf, isclose, log, nan, sqrt
-from typing import TYPE_CHECKING, Any, Final
+from random import Random
+from typing import Any, Final
 
 from adk_fluent.cost._estimate._assumptions import TrafficAssumptions
 from adk_fluent.cost._estimate._measured import Measured, picture
@@ -20,9 +21,6 @@ from adk_fluent.cost._report import CostReport, in_table
 from adk_fluent.extend import must_be, must_be_number
 from adk_fluent.ir import AgentNode, FallbackNode, LoopNode, Node, RouteNode
 from adk_fluent.protocol import Unknown, Usage
-
-if TYPE_CHECKING:
-    from random import Random
 
 #: Sampled runs; of large pipelines fewer.
 MOST: Final = 10_000
@@ -83,8 +81,6 @@ def _repeats_alike(here: Position, shares: Sequence[Range]) -> bool:
 
 def _sampled(positions: Sequence[Position], fixed: list[bool], number: int) -> list[float]:
     """What each of some runs costs."""
-    from random import Random  # noqa: PLC0415  # slow to import, and few ask for percentiles
-
     random = Random(_SEED)  # noqa: S311  # the same estimate always has the same percentiles
     totals = [0.0] * number
     counts: dict[int, list[int]] = {0: [1] * number}
