@@ -125,6 +125,7 @@ def test_texts_are_fit_to_be_shown() -> None:
     assert extend.clean("a\r\nb\x1b[31m\u202ec\ud800\t") == "a\nb[31mc\ufffd\t"
     assert extend.shorten("abcdef", 4) == "abcd… (2 more characters)"
     assert extend.one_line(" a\n\x00b ", 9) == "a b"
+    assert extend.one_line("a\u2028b\x0bc") == "a b c"
     assert extend.one_line("x" * 501) == f"{'x' * 500}… (1 more characters)"
     assert (extend.plural(1, "case"), extend.plural(1000, "case")) == ("1 case", "1,000 cases")
 

@@ -681,7 +681,7 @@ async def test_without_the_middleware_events_are_priced_by_what_they_report() ->
         "$0.00 for 1 model call; not in it: 1 call, since the run was not attributed; "
         "add .middleware(cost_attribution()) to it"
     )
-    again = cost_of(silent, prices={"small": {"input": 1, "output": 1}})
+    again = cost_of(silent, prices={"unknown": {"input": 1, "output": 1}})
     assert again.summary() == report.summary()
 
 

@@ -9,7 +9,7 @@ import sys
 def test_the_main_names_import_nothing_slow() -> None:
     slow = {
         *("adk_fluent.backends.viz", "adk_fluent.builders", "asyncio", "google"),
-        *("logging", "pathlib", "platform", "pydantic", "sqlite3", "uuid"),
+        *("pathlib", "platform", "pydantic", "sqlite3", "uuid"),
     }
     code = (
         "import sys; "

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from enum import StrEnum
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
@@ -119,6 +120,22 @@ def test_a_case_that_is_no_longer_valid_is_refused() -> None:
     case.reference_response = cast("Any", 5)
     with pytest.raises(ValidationError, match="text"):
         FluentEvalSuite("s", cases=[case]).to_eval_set()
+
+
+def test_texts_of_a_subclass_become_plain() -> None:
+    class Word(StrEnum):
+        FINE = "fine"
+
+    case = FluentCase(Word.FINE, reference_response=Word.FINE, expected_trajectory=[Word.FINE])
+    [made] = FluentEvalSuite("s", cases=[case]).to_eval_set().eval_cases
+    [turn] = made.conversation or []
+    assert turn.final_response is not None
+    texts = [
+        *(part.text for part in turn.final_response.parts or ()),
+        *(part.text for part in turn.user_content.parts or ()),
+        *(call.name for call in get_all_tool_calls(turn.intermediate_data)),
+    ]
+    assert [(type(text), text) for text in texts] == [(str, "fine")] * 3
 
 
 def test_eval_cases_share_nothing() -> None:

@@ -18,8 +18,8 @@ _SHOWN: Final = 300  # characters of an error
 def clean(text: str) -> str:
     """Return a text without what a terminal, a browser or UTF-8 would stumble over; lines stay.
 
-    Control characters go, and those that turn the direction of writing; a lone surrogate becomes
-    U+FFFD.
+    Control characters go, and those that turn the direction of writing; those of them that separate
+    words or lines become a space, and a lone surrogate U+FFFD.
     """
     if text.isprintable():  # most are
         return text
@@ -27,7 +27,8 @@ def clean(text: str) -> str:
 
 
 def _replaced(found: re.Match[str]) -> str:
-    return "\ufffd" if "\ud800" <= found.group() <= "\udfff" else ""
+    one = found.group()
+    return "\ufffd" if "\ud800" <= one <= "\udfff" else " " if one.isspace() else ""
 
 
 def shorten(text: str, limit: int) -> str:

@@ -487,7 +487,8 @@ def test_a_name_is_looked_for_without_an_import(write: Write, place: Path) -> No
         find_target(f"{place}/desk.py:mode")
     write("any.py", "from shop import *")
     write("broken.py", "def")
-    for file in ("any.py", "broken.py"):
+    write("set.py", "import sys\nhere = sys.modules[__name__]\nhere.mode = 1")
+    for file in ("any.py", "broken.py", "set.py"):
         assert find_target(f"{place}/{file}:mode").is_file
     assert find_target("no.such.module:mode").source == "no.such.module"
     with pytest.raises(TargetError, match="has no attribute 'pathsep_'"):

@@ -24,10 +24,15 @@ if TYPE_CHECKING:
     from adk_fluent.errors import TargetError
 
 _LISTED: Final = 5  # files of a directory that a message names
-#: Fields of a syntax tree with what is named: read, assigned, defined, imported, or matched.
-_NAMING: Final = ("id", "name", "asname", "rest")
+#: Fields of a syntax tree with what is named: read, assigned, defined, imported, matched, or set.
+_NAMING: Final = ("id", "name", "asname", "rest", "attr")
 #: A module with one of these may have names that its text does not show.
-_OPEN: Final = frozenset({"*", "__getattr__", "globals", "locals", "vars", "setattr", "exec"})
+_OPEN: Final = frozenset(
+    {
+        *("*", "__getattr__", "__dict__", "modules"),
+        *("globals", "locals", "vars", "setattr", "exec", "eval"),
+    }
+)
 
 
 def load(text: str) -> Builder:

@@ -23,9 +23,8 @@ from adk_fluent.protocol import AgentEvent, Money, RunResult, Unknown, Usage
 KEY: Final = "adk_fluent_cost"
 #: In the place of the model of an agent elsewhere.
 REMOTE: Final = "remote agent"
-#: In the place of the model of a call that nobody has attributed, where its event names none.
-_UNTOLD: Final = "unknown"
-_WHY: Final = "the run was not attributed; add .middleware(cost_attribution()) to it"
+#: What a call cost that nobody has attributed, where its event names no model.
+_UNTOLD: Final = Unknown("the run was not attributed; add .middleware(cost_attribution()) to it")
 
 
 class CostRecord(NamedTuple):
@@ -298,13 +297,12 @@ class CostReport:
         text = f"{shown(line.cost)} for {plural(line.calls, 'model call')}"
         if line.estimated:
             text += f", {line.estimated} of them with estimated tokens"
-        unpriced = self.unpriced
-        untold = unpriced.pop(_UNTOLD, 0)
-        if unpriced:
+        untold = Counter(each.model for each in self.records if each.cost == _UNTOLD)
+        if unpriced := Counter(self.unpriced) - untold:
             names = ", ".join(f"{name} ({n})" for name, n in unpriced.items())
             text += f"; not in it, since no price is known: {names}"
         if untold:
-            text += f"; not in it: {plural(untold, 'call')}, since {_WHY}"
+            text += f"; not in it: {plural(untold.total(), 'call')}, since {_UNTOLD.reason}"
         return text
 
     def __str__(self) -> str:
@@ -382,11 +380,12 @@ def _reported(event: AgentEvent, books: PriceBooks) -> Iterator[CostRecord]:
     usage = event.usage
     if usage is None or not usage.total:
         return
-    model = str(event.metadata.get("model_version") or _UNTOLD)
+    model = str(event.metadata.get("model_version") or "")
     record = CostRecord(
         agent=event.node or event.author,
-        model=model,
-        served=model,
+        model=model or "unknown",
+        served=model or "unknown",
+        cost=Money() if model else _UNTOLD,
         usage=usage,
         path=event.path or "",
         branch=event.branch or "",
@@ -396,8 +395,8 @@ def _reported(event: AgentEvent, books: PriceBooks) -> Iterator[CostRecord]:
 
 
 def _again(record: CostRecord, books: PriceBooks) -> CostRecord:
-    if record.model == _UNTOLD:
-        return record._replace(cost=Unknown(_WHY))
+    if record.cost == _UNTOLD:
+        return record
     spent = Spent(record.usage, record.estimated, record.served, record.tier)
     quote = quoted(books, record.model, spent, datetime.fromtimestamp(record.at, UTC))
     return record._replace(cost=quote.money, source=quote.source)

@@ -63,8 +63,7 @@ class SqliteLedger:
             clock: What time it is; all processes need the same time.
 
         Raises:
-            UsageError: The path is none of a file, there is no such folder, or a number of seconds
-                or the clock is none.
+            UsageError: The path is none of a file, or a number of seconds or the clock is none.
         """
         must_be(str | Path, path or None, "SqliteLedger takes the path of a file")
         for name, seconds in (("ttl", ttl), ("wait", wait)):
@@ -72,8 +71,8 @@ class SqliteLedger:
             must_be_number(seconds, what, above_0=True)
         self.path: Path = Path(path)
         self._file = self.path.resolve()
-        if self._file.is_dir() or not self._file.parent.is_dir():
-            what = "SqliteLedger takes the path of a file, in a folder that exists"
+        if self._file.is_dir():
+            what = "SqliteLedger takes the path of a file, not of a folder"
             raise UsageError(what, found=str(self._file), help="SqliteLedger('budgets.db')")
         self.ttl = ttl
         self.wait = wait

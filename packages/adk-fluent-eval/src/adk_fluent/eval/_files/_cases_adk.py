@@ -72,7 +72,7 @@ def _invocation(turn: Turn, number: int) -> Invocation:
 
 
 def _content(role: str, text: Any) -> Content:
-    known = isinstance(text, str)  # unless the case was changed since
+    known = type(text) is str  # no member of an enum, and the case was not changed since
     part = _PART.model_copy(update={"text": text}) if known else Part(text=text)
     return _CONTENT.model_copy(update={"role": role, "parts": [part]})
 
@@ -85,8 +85,10 @@ def rubrics_of(texts: Sequence[str], name: str = "rubric") -> list[Rubric]:
 
 def _function_call(call: str | ToolCall) -> FunctionCall:
     """A call with the expected arguments that are values; ADK knows no conditions."""
-    if isinstance(call, str):
+    if type(call) is str:
         return _CALL.model_copy(update={"name": call, "args": {}})
+    if isinstance(call, str):
+        return FunctionCall(name=call, args={})
     args = {name: plain(each) for name, each in (call.args or {}).items() if not callable(each)}
     return FunctionCall(name=call.name, args=args)
 
